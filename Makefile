@@ -1,0 +1,57 @@
+# memoryd: the two commands a newcomer needs are `make run` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKSPACE ?= examples/workspace
+QUERY ?=
+
+# llama-cpp-python is compiled once (about three minutes on two cores) and then kept in pip's wheel cache.
+# Only libllama and ggml are built: without multimodal code, and without llama.cpp's `common` library.
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/tools/llama-only.cmake
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: all run test check format bench lock clean
+
+all: $(VENV)/installed
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+# The package itself, as a user gets it.
+$(VENV)/installed: pyproject.toml requirements.lock | $(VENV)/bin/python
+	@echo "Installing memoryd and its dependencies (llama.cpp is compiled the first time: a few minutes)"
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable .
+	@touch $@
+
+# What the tests and checks need besides.
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev
+	@touch $@
+
+run: $(VENV)/installed
+	$(BIN)/memoryd run --workspace $(WORKSPACE) --sample $(if $(QUERY),"$(QUERY)")
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python tools/bench.py
+
+lock: $(VENV)/installed-dev
+	$(BIN)/python tools/lock.py > requirements.lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

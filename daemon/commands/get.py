@@ -1,0 +1,35 @@
+"""``memoryd get``: read a document, or the lines that a hit cites."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from memoryd.daemon.commands.options import AddCommon, connect
+from memoryd.daemon.commands.output import print_json
+
+
+def add_parser(commands: Any, add_common: AddCommon) -> None:
+    parser = commands.add_parser(
+        "get",
+        help="print a document or some of its lines",
+        description="Print an indexed document, or the lines that a hit cites, as they are on disk now.",
+    )
+    parser.add_argument("path", metavar="PATH[:FROM[-TO]]", help="relative to the workspace, lines from 1, inclusive")
+    parser.add_argument("--workspace", metavar="NAME", help="which workspace, where several have the path")
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    params = {"path": arguments.path}
+    if arguments.workspace:
+        params["workspace"] = arguments.workspace
+    with connect(arguments) as client:
+        document = client.call("get", params)
+    if arguments.json:
+        print_json(document)
+    else:
+        sys.stdout.write(f"{document['text']}\n")
+    return 0

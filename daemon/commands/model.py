@@ -1,0 +1,132 @@
+"""``memoryd model``: which embedding models there are, and which one is used."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoryd.daemon.commands.options import AddCommon, load
+from memoryd.daemon.commands.output import console, print_json, say, size
+
+if TYPE_CHECKING:
+    from memoryd.jobs.models.install import Progress
+
+
+def add_parser(commands: Any, add_common: AddCommon) -> None:
+    parser = commands.add_parser(
+        "model",
+        help="list, install or choose the embedding model",
+        description="The local models that turn notes and queries into vectors.",
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="show the catalogue, and what is installed and used")
+    add_common(listing)
+    listing.set_defaults(run=list_models)
+    for name, action, words in (
+        ("install", install_model, "fetch and verify a model (default: the configured one)"),
+        ("use", use_model, "install a model and make it the configured one"),
+    ):
+        sub = actions.add_parser(name, help=words, description=words.capitalize() + ".")
+        sub.add_argument(
+            "model",
+            nargs="?" if name == "install" else None,
+            metavar="MODEL",
+            help='a name from the catalogue, "hf:org/repo/file.gguf", or a .gguf file',
+        )
+        add_common(sub)
+        sub.set_defaults(run=action)
+
+
+def list_models(arguments: argparse.Namespace) -> int:
+    from memoryd.jobs.models.catalogue import CATALOGUE
+    from memoryd.jobs.models.install import installed
+
+    config, paths = load(arguments)
+    used = config.embedder.model
+    rows = [
+        {
+            "name": model.name,
+            "summary": model.summary,
+            "languages": model.languages,
+            "dimension": model.dimension,
+            "context": model.context,
+            "license": model.license,
+            "installed": str(installed(paths.models_dir, model.name) or "") or None,
+            "used": model.name == used,
+        }
+        for model in CATALOGUE
+    ]
+    if used not in [row["name"] for row in rows]:
+        path = installed(paths.models_dir, used)
+        rows.append({"name": used, "summary": "as configured", "installed": str(path or "") or None, "used": True})
+    if arguments.json:
+        print_json({"models": rows})
+    else:
+        _print_table(rows)
+    return 0
+
+
+def install_model(arguments: argparse.Namespace) -> int:
+    config, paths = load(arguments)
+    spec = arguments.model or config.embedder.model
+    path = _install(spec, paths.models_dir)
+    if arguments.json:
+        print_json({"model": spec, "path": str(path), "bytes": path.stat().st_size})
+    else:
+        say(f"{spec} is installed: {path} ({size(path.stat().st_size)})")
+    return 0
+
+
+def use_model(arguments: argparse.Namespace) -> int:
+    from memoryd.daemon.config_edit import set_value
+
+    _, paths = load(arguments)
+    path = _install(arguments.model, paths.models_dir)
+    set_value(paths.config_file, "embedder", "model", arguments.model)
+    if arguments.json:
+        print_json({"model": arguments.model, "path": str(path), "config": str(paths.config_file)})
+    else:
+        say(f"embedder.model = {arguments.model!r} in {paths.config_file}")
+        say("Restart memoryd to use it: notes are embedded anew, and found by words meanwhile.")
+    return 0
+
+
+def _install(spec: str, models_dir: Path) -> Path:
+    from memoryd.jobs.models.install import ignore_progress, install
+
+    if not sys.stderr.isatty():
+        return install(spec, models_dir, ignore_progress)
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            bar.update(task, description=stage, completed=done, total=total)
+
+        progress: Progress = report
+        return install(spec, models_dir, progress)
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("", "model", "languages", "dim", "context", "licence", "installed", ""):
+        table.add_column(column)
+    for row in rows:
+        table.add_row(
+            "●" if row["used"] else "",
+            row["name"],
+            row.get("languages", ""),
+            str(row.get("dimension", "")),
+            str(row.get("context", "")),
+            row.get("license", ""),
+            "yes" if row["installed"] else "no",
+            row["summary"],
+        )
+    console().print(table)

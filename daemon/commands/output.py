@@ -1,0 +1,81 @@
+"""How commands speak: data on stdout, everything else on stderr, colour and tables on a terminal only."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from memoryd.store.errors import MemorydError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDE = 200  # columns where nobody's screen sets a limit
+
+
+def print_json(data: object) -> None:
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def say(words: str) -> None:
+    """For the person, not for the program that reads stdout."""
+    sys.stderr.write(f"{words}\n")
+
+
+def print_error(error: MemorydError, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
+    say(f"memoryd: {error.message}")
+    if error.hint:
+        say(f"  → {error.hint}")
+
+
+def console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else _WIDE, highlight=False, soft_wrap=False)
+
+
+def size(count: int) -> str:
+    value = float(count)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"
+
+
+def span(seconds: float) -> str:
+    """A duration as people say it, in its one or two largest units."""
+    seconds = max(0, round(seconds))
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, _ = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h"
+
+
+def ago(iso: str | None) -> str:
+    if iso is None:
+        return "never"
+    return f"{span((datetime.now(UTC) - datetime.fromisoformat(iso)).total_seconds())} ago"
+
+
+def until(iso: str) -> str:
+    return f"in {span((datetime.fromisoformat(iso) - datetime.now(UTC)).total_seconds())}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def lines_of(hit: dict[str, Any]) -> str:
+    return f"{hit['path']}:{hit['start_line']}-{hit['end_line']}"

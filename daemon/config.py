@@ -1,0 +1,200 @@
+"""Every setting, its default, its limits and its one sentence of documentation.
+
+The dataclasses are the schema: reading (``config_file``), printing (``config_show``), ``config.example.toml``
+and the environment's ``MEMORYD_*`` names all derive from them. A section is documented by its docstring, a
+setting by its metadata, and a setting's type is the type of its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+INCLUDE = ("MEMORY.md", "memory/**/*.md", "skills/**/*.md")
+IGNORE = (".git/**", "**/.*", "**/*~", "**/*.tmp", "**/*.swp", "**/node_modules/**")
+
+
+def about(
+    doc: str,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    above: float | None = None,
+    choices: tuple[str, ...] = (),
+    form: str = "",
+) -> Mapping[str, Any]:
+    """A setting's documentation and limits, as field metadata.
+
+    ``low`` and ``high`` are themselves allowed, ``above`` is not. ``form`` says what a text stands for:
+    "path", "model" (a path if it ends in .gguf), "glob" or "name".
+    """
+    return {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "form": form}
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A folder whose memory is served; one block for each. None: the current folder, if it holds a memory.
+
+    Once loaded, the path is absolute and without symlinks, and the name is unique and not empty.
+    """
+
+    path: Path = field(
+        metadata=about("The folder, relative to this file; ~ and $VARIABLES are expanded.", form="path")
+    )
+    name: str = field(default="", metadata=about("Its name; empty: the folder's own.", form="name"))
+    include: tuple[str, ...] = field(
+        default=INCLUDE, metadata=about("Files that are indexed, as globs inside the folder.", form="glob")
+    )
+    ignore: tuple[str, ...] = field(
+        default=IGNORE, metadata=about("Files that are passed over although included.", form="glob")
+    )
+    evergreen: tuple[str, ...] = field(
+        default=(), metadata=about("Further files that never decay, whatever their date.", form="glob")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """How files become chunks."""
+
+    chunk_tokens: int = field(default=400, metadata=about("Size of a chunk, in tokens.", 32, 8192))
+    overlap_tokens: int = field(
+        default=80, metadata=about("Tokens repeated from the chunk before; less than half a chunk.", 0, 4096)
+    )
+    max_file_bytes: int = field(
+        default=10_485_760, metadata=about("Larger files are skipped and named in status.", 1024, 2**30)
+    )
+    settle_ms: int = field(
+        default=200, metadata=about("Quiet milliseconds before a file that grows is read.", 0, 5000)
+    )
+    max_attempts: int = field(default=5, metadata=about("Failed tries after which a job is parked.", 1, 100))
+
+
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """What turns text into vectors."""
+
+    model: str = field(
+        default="all-minilm-l6-v2",
+        metadata=about(
+            'A name from `memoryd model list`, a .gguf file, or "hf:org/repo/file.gguf".', form="model"
+        ),
+    )
+    threads: int = field(default=0, metadata=about("CPU threads for embedding; 0: memoryd decides.", 0, 256))
+    batch_tokens: int = field(default=512, metadata=about("Tokens embedded in one go.", 128, 65_536))
+    auto_install: bool = field(
+        default=True, metadata=about("Install a missing model; false: never download.")
+    )
+    query_prefix: str = field(default="", metadata=about("Put before a query, for models that want it."))
+    document_prefix: str = field(default="", metadata=about("Put before a passage, for models that want it."))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each leg counts in the fusion; 0 turns a leg off."""
+
+    keyword: float = field(default=1.0, metadata=about("Weight of matching words.", 0, 100))
+    vector: float = field(default=1.0, metadata=about("Weight of matching meaning.", 0, 100))
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """How dated notes fade; evergreen ones never do."""
+
+    half_life_days: float = field(
+        default=30.0, metadata=about("Age at which a note's decay factor is one half.", above=0, high=36_500)
+    )
+    strength: float = field(
+        default=0.2, metadata=about("How much age matters: 0 not at all, 1 the full factor.", 0, 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a query is answered."""
+
+    limit: int = field(default=6, metadata=about("Hits returned unless the caller asks otherwise.", 1, 100))
+    min_score: float = field(default=0.0, metadata=about("Hits that score less are left out.", 0, 1))
+    candidates: int = field(default=100, metadata=about("Chunks that each leg proposes.", 1, 10_000))
+    rrf_k: int = field(
+        default=20, metadata=about("The k of reciprocal rank fusion; smaller favours the top ranks.", 1, 1000)
+    )
+    snippet_chars: int = field(default=700, metadata=about("Longest snippet, in characters.", 20, 100_000))
+    weights: Weights = Weights()
+    decay: Decay = Decay()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How often the daemon looks after itself."""
+
+    reconcile_minutes: float = field(
+        default=10.0,
+        metadata=about("Between two comparisons of disk, ledger and vectors.", above=0, high=10_080),
+    )
+    retry_minutes: float = field(
+        default=15.0, metadata=about("Between two looks at the jobs that failed.", above=0, high=10_080)
+    )
+    maintain_minutes: float = field(
+        default=60.0, metadata=about("Between two compactions of the stores.", above=0, high=10_080)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What the socket puts up with."""
+
+    max_request_bytes: int = field(default=1_048_576, metadata=about("Largest request.", 1024, 2**30))
+    max_connections: int = field(default=256, metadata=about("Connections open at once.", 1, 10_000))
+    max_in_flight: int = field(default=32, metadata=about("Unanswered requests of one connection.", 1, 1000))
+    request_timeout_s: float = field(
+        default=30.0,
+        metadata=about("Seconds after which a request is answered with an error.", above=0, high=3600),
+    )
+    idle_timeout_s: float = field(
+        default=0.0, metadata=about("Seconds after which a silent connection is closed; 0: never.", 0, 86_400)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What the daemon says on stderr."""
+
+    level: str = field(
+        default="info", metadata=about("Least level shown.", choices=("debug", "info", "warning", "error"))
+    )
+    format: str = field(
+        default="auto",
+        metadata=about("auto is console on a terminal, else json.", choices=("auto", "console", "json")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """Where things are kept."""
+
+    data: str = field(default="", metadata=about("The index; empty: $XDG_DATA_HOME/memoryd.", form="path"))
+    cache: str = field(default="", metadata=about("The models; empty: $XDG_CACHE_HOME/memoryd.", form="path"))
+    socket: str = field(
+        default="", metadata=about("The socket; empty: $XDG_RUNTIME_DIR/memoryd/memoryd.sock.", form="path")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The effective settings and where they came from; two are equal if their settings are."""
+
+    workspaces: tuple[Workspace, ...] = ()  # [[workspace]] in the file
+    index: Index = Index()
+    embedder: Embedder = Embedder()
+    search: Search = Search()
+    schedule: Schedule = Schedule()
+    server: Server = Server()
+    log: Log = Log()
+    paths: Locations = Locations()
+
+    file: Path | None = field(default=None, compare=False)  # the file that was read
+    origin: Mapping[str, str] = field(default_factory=dict, compare=False)  # by dotted key; absent = default
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what a person should know about the choice

@@ -1,0 +1,153 @@
+"""The index at work: stores, lanes, schedule and embedder, wired. The daemon and ``memoryd index`` both run it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from memoryd.daemon.config import Config
+from memoryd.daemon.instance import InstanceLock
+from memoryd.daemon.paths import Paths, ensure_private
+from memoryd.jobs.chunking import CHUNKER_VERSION
+from memoryd.jobs.embed import Vectorizer
+from memoryd.jobs.index_text import IndexSettings, index_text
+from memoryd.jobs.maintain import maintain
+from memoryd.jobs.reconcile import reconcile
+from memoryd.jobs.schedule import Schedule
+from memoryd.jobs.semantics import LoadEmbedder, Semantics
+from memoryd.jobs.worker import Facts, Handler, Lane, Worker
+from memoryd.jobs.workspace import Workspace
+from memoryd.store.cache import SqliteCache
+from memoryd.store.database import Database
+from memoryd.store.documents import Documents
+from memoryd.store.generations import Generations
+from memoryd.store.model import Job
+from memoryd.store.protocols import Clock
+from memoryd.store.queue import Queue
+
+EMBED_BATCH = 32  # documents whose passages are embedded and committed together
+
+
+class Engine:
+    def __init__(
+        self, config: Config, paths: Paths, load_embedder: LoadEmbedder, clock: Clock = time.time
+    ) -> None:
+        self.config = config
+        self.paths = paths
+        self.clock = clock
+        self.started_at = clock()
+        self.workspaces = {
+            workspace.name: Workspace(
+                workspace.name, workspace.path, workspace.include, workspace.ignore, workspace.evergreen
+            )
+            for workspace in config.workspaces
+        }
+        self.index_settings = IndexSettings(
+            config.index.chunk_tokens, config.index.overlap_tokens, config.index.max_file_bytes
+        )
+        ensure_private(paths.data_dir)
+        self.lock = InstanceLock(paths.lock_file)
+        self.database = Database(paths.database)
+        self.documents = Documents(self.database)
+        self.queue = Queue(self.database, clock)
+        self.generations = Generations(self.database)
+        self.cache = SqliteCache(paths.data_dir / "embeddings.db", clock)
+        self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock)
+        self.worker = Worker(self.queue, clock, config.index.max_attempts)
+        self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
+        self.schedule = Schedule()
+
+    # -- life, in order: start goes down, stop goes up ----------------------------------------------------
+
+    def start(self) -> None:
+        self._forget_unserved()
+        self._expire_if_split_differently()
+        self.worker.start([self._text_lane(), self._vector_lane()])
+        self.look_at_disk()
+        self.semantics.start()
+        every = self.config.schedule
+        self.schedule.every(every.reconcile_minutes, "reconcile", self.look_at_disk)
+        self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
+        self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain"))
+        self.schedule.start()
+
+    def stop(self, timeout: float) -> list[str]:
+        """Stop at the next boundary; returns the lanes that did not reach one in time."""
+        self.schedule.stop()
+        late = self.worker.stop(timeout)
+        self.semantics.stop(timeout=0.5)
+        if not late:  # a lane that still runs would find its stores closed under it
+            self.cache.close()
+            self.database.close()
+        self.lock.release()
+        return late
+
+    # -- what can be asked of it --------------------------------------------------------------------------
+
+    def index_files(self, workspace: str, paths: Sequence[str]) -> None:
+        self.queue.enqueue_all(("index", workspace, path) for path in paths)
+
+    def look_at_disk(self, workspaces: Sequence[str] = (), below: str = "") -> None:
+        names = workspaces or tuple(self.workspaces)
+        self.queue.enqueue_all(("reconcile", name, below) for name in names)
+
+    def retry_failures(self) -> None:
+        self.queue.requeue_parked()
+        self.semantics.retry_now()
+
+    def is_current(self) -> bool:
+        """Whether nothing is left to do that can be done now: what failed before waits for its own time."""
+        with self.database.read() as sql:
+            rows = sql.execute(
+                "SELECT kind, count(*) FROM jobs WHERE state != 'parked' AND attempts = 0 GROUP BY kind"
+            ).fetchall()
+        waiting = {kind for kind, _ in rows}
+        if waiting & {"reconcile", "index"}:
+            return False
+        return self.semantics.settled() and (not self.semantics.ready() or "embed" not in waiting)
+
+    # -- lanes --------------------------------------------------------------------------------------------
+
+    def _text_lane(self) -> Lane:
+        handlers: dict[str, Handler] = {"index": self._index, "reconcile": self._reconcile}
+        return Lane("text", handlers, batch={}, ready=lambda _kind: True)
+
+    def _vector_lane(self) -> Lane:
+        return Lane(
+            "vectors",
+            {"embed": self._embed, "maintain": self._maintain},
+            batch={"embed": EMBED_BATCH},
+            ready=lambda kind: kind != "embed" or self.semantics.ready(),
+        )
+
+    def _index(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        workspace = self.workspaces[job.workspace]
+        return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
+
+    def _reconcile(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        found = reconcile(self.workspaces[job.workspace], self.documents, self.queue, job.path)
+        return {"files": found.files, "changed": found.changed, "gone": found.gone}
+
+    def _embed(self, jobs: Sequence[Job]) -> Facts:
+        done = self.vectorizer.run(jobs)
+        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _maintain(self, _jobs: Sequence[Job]) -> Facts:
+        return {**maintain(self.database, self.semantics, self.generations, self.cache)}
+
+    # -- starting -----------------------------------------------------------------------------------------
+
+    def _forget_unserved(self) -> None:
+        for name in self.documents.workspaces():
+            if name not in self.workspaces:
+                self.documents.forget_workspace(name, self.clock())
+        self.queue.forget_unserved(self.workspaces)
+
+    def _expire_if_split_differently(self) -> None:
+        """Read everything again if chunks are not made as they were when the ledger was written."""
+        settings = self.index_settings
+        if self.database.remember("splitting", f"{CHUNKER_VERSION}/{settings.chunk_tokens}/{settings.overlap_tokens}"):
+            for name in self.workspaces:
+                self.documents.expire(name)

@@ -1,0 +1,28 @@
+"""One daemon a data folder: a lock that the kernel takes back when the process ends, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from memoryd.store.errors import AlreadyRunning
+
+
+class InstanceLock:
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._descriptor, 32, 0).decode(errors="replace").strip()
+            os.close(self._descriptor)
+            raise AlreadyRunning(
+                f"Another memoryd (process {holder or 'unknown'}) has the data folder {path.parent}",
+                hint="Ask it with 'memoryd status'; stop it first, or give this one another paths.data",
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        os.close(self._descriptor)

@@ -1,0 +1,238 @@
+"""What the socket answers: each method's parameters in, the object that the command line prints out."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import PurePosixPath
+from typing import Any
+
+import structlog
+
+from memoryd.daemon.config import Search
+from memoryd.daemon.dispatch import Method
+from memoryd.daemon.engine import Engine
+from memoryd.daemon.params import parse_params
+from memoryd.daemon.server import Server
+from memoryd.daemon.requests import GetRequest, IndexRequest, PingRequest, SearchRequest, StatusRequest
+from memoryd.daemon.status import brief_status, full_status
+from memoryd.daemon.watcher import Watcher
+from memoryd.jobs.reading import decode_text, read_file
+from memoryd.store.errors import InvalidParams, NotFound, PathRefused
+from memoryd.store.search.answer import Answer, Hit
+from memoryd.store.search.pipeline import search
+from memoryd.store.search.request import Decay, SearchQuery, SearchSettings
+
+log = structlog.get_logger()
+
+PENDING_LISTED = 20
+_POLL_S = 0.05
+
+
+class Methods:
+    """The daemon's methods by name, over one engine."""
+
+    def __init__(self, engine: Engine, watchers: dict[str, Watcher]) -> None:
+        self._engine = engine
+        self._watchers = watchers
+        self._settings = search_settings(engine.config.search)
+        self._server: Server | None = None
+
+    def observe(self, server: Server) -> None:
+        """The server that these methods answer on, for ``status`` to tell of it."""
+        self._server = server
+
+    def table(self) -> dict[str, Method]:
+        return {
+            "ping": Method(self.ping),
+            "search": Method(self.search),
+            "get": Method(self.get),
+            "status": Method(self.status),
+            "index": Method(self.index, timeout_s=math.inf),
+        }
+
+    async def ping(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        parse_params(PingRequest, params)
+        return {"pong": True, "version": version("memoryd"), "pid": os.getpid()}
+
+    def search(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        began = time.perf_counter()
+        request = parse_params(SearchRequest, params)
+        engine = self._engine
+        workspaces = self._check_workspaces(request.workspace)
+        query = SearchQuery(
+            text=request.query,
+            today=datetime.fromtimestamp(engine.clock()).astimezone().date(),
+            limit=request.limit,
+            min_score=request.min_score,
+            workspaces=workspaces,
+            sources=request.source,
+            paths=request.path,
+            explain=request.explain,
+        )
+        answer = search(
+            query,
+            self._settings,
+            engine.database,
+            engine.semantics,
+            lambda: engine.generations.pending(workspaces or tuple(engine.workspaces)),
+        )
+        took_ms = round((time.perf_counter() - began) * 1000, 2)
+        log.info(
+            "query_done",
+            took_ms=took_ms,
+            results=len(answer.hits),
+            degraded=answer.degraded.leg if answer.degraded else None,
+            **{f"{stage}_ms": round(ms, 2) for stage, ms in answer.timings.items()},
+        )
+        return answer_json(answer, took_ms, explain=request.explain)
+
+    def get(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        request = parse_params(GetRequest, params)
+        path = _inside(request.path)
+        names = self._check_workspaces((request.workspace,) if request.workspace else ())
+        owners = self._engine.documents.indexed_in(path, names or self._engine.workspaces)
+        if not owners:
+            raise NotFound(
+                f"No indexed document is called {path}",
+                hint="Paths are relative to the workspace, as 'memoryd search' prints them",
+            )
+        if len(owners) > 1:
+            raise InvalidParams(
+                f"{path} is in several workspaces: {', '.join(owners)}", hint="Say which one with workspace"
+            )
+        workspace = self._engine.workspaces[owners[0]]
+        file = read_file(workspace.root / path, workspace.root, self._engine.index_settings.max_file_bytes)
+        text = None if file is None or file.too_large else decode_text(file.data)[0]
+        if text is None:
+            raise NotFound(f"{path} is no longer there", hint="It was indexed a moment ago; search again")
+        lines = text.removesuffix("\n").split("\n")
+        first = request.from_line or 1
+        last = min(request.to_line or (first if request.from_line else len(lines)), len(lines))
+        if first > len(lines):
+            raise InvalidParams(f"{path} has {len(lines)} lines; line {first} is past its end")
+        return {
+            "workspace": workspace.name,
+            "path": path,
+            "start_line": first,
+            "end_line": last,
+            "lines": len(lines),
+            "text": "\n".join(lines[first - 1 : last]),
+        }
+
+    def status(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        if parse_params(StatusRequest, params).brief:
+            return brief_status(self._engine)
+        return full_status(self._engine, self._watchers, self._server)
+
+    async def index(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        request = parse_params(IndexRequest, params)
+        return await index(self._engine, request, self._check_workspaces(request.workspace))
+
+    def _check_workspaces(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in names if name not in self._engine.workspaces]
+        if unknown:
+            served = ", ".join(self._engine.workspaces) or "none"
+            raise InvalidParams(f"No workspace is called {', '.join(unknown)}", hint=f"Workspaces served: {served}")
+        return names
+
+
+async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ...]) -> dict[str, Any]:
+    """Look at the disk (at these paths, if any) and, if asked to, wait until everything found is indexed."""
+    began = time.perf_counter()
+    names = workspaces or tuple(engine.workspaces)
+    paths = [_inside(path) for path in request.path]
+    if request.force:
+        for name in names:
+            known = engine.documents.known(name)
+            chosen = [p for p in known if any(p == path or p.startswith(f"{path}/") for path in paths)]
+            engine.documents.expire(name, chosen if paths else None)
+        engine.queue.requeue_parked()
+        engine.semantics.retry_now()
+    for path in paths or [""]:
+        engine.look_at_disk(names, path)
+    while request.wait and not engine.is_current():
+        await asyncio.sleep(_POLL_S)
+    generation = engine.generations.active()
+    failures = [failure for failure in engine.queue.failures() if failure.workspace in names]
+    semantics = engine.semantics.status()
+    return {
+        "complete": engine.is_current(),
+        "workspaces": [
+            {"name": name, **asdict(engine.documents.totals(name, generation.id if generation else None))}
+            for name in names
+        ],
+        "failed": [{"workspace": f.workspace, "path": f.path, "reason": f.reason, "hint": f.hint} for f in failures],
+        "degraded": None
+        if engine.semantics.ready()
+        else {"leg": "vector", "reason": semantics.reason, "hint": semantics.hint},
+        "took_ms": round((time.perf_counter() - began) * 1000, 2),
+    }
+
+
+def search_settings(config: Search) -> SearchSettings:
+    return SearchSettings(
+        limit=config.limit,
+        min_score=config.min_score,
+        candidates=config.candidates,
+        keyword_weight=config.weights.keyword,
+        vector_weight=config.weights.vector,
+        rrf_k=config.rrf_k,
+        decay=Decay(config.decay.half_life_days, config.decay.strength),
+        snippet_chars=config.snippet_chars,
+    )
+
+
+def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "query": answer.query,
+        "results": [hit_json(hit, explain=explain) for hit in answer.hits],
+        "pending": [asdict(entry) for entry in answer.pending[:PENDING_LISTED]],
+        "pending_count": len(answer.pending),
+        "degraded": asdict(answer.degraded) if answer.degraded else None,
+        "took_ms": took_ms,
+    }
+    if explain:
+        result["timings_ms"] = {stage: round(ms, 3) for stage, ms in answer.timings.items()}
+        result["candidates"] = answer.candidates
+    return result
+
+
+def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "workspace": hit.workspace,
+        "path": hit.path,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "source": hit.source,
+        "heading": hit.heading,
+        "date": hit.date.isoformat() if hit.date else None,
+        "id": hit.id,
+    }
+    if explain:
+        candidate = hit.candidate
+        result["explain"] = {
+            "legs": {leg: {"rank": place.rank, "score": round(place.score, 4)} for leg, place in candidate.legs.items()},
+            "fused": round(candidate.fused, 4),
+            "decay": round(candidate.decay, 4),
+            "age_days": candidate.age_days,
+        }
+    return result
+
+
+def _inside(path: str) -> str:
+    """A path relative to a workspace that cannot leave it."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise PathRefused(
+            f"{path!r} is not a path inside a workspace", hint="Give it relative to the workspace's folder, without .."
+        )
+    return "/".join(parts)

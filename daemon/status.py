@@ -1,0 +1,218 @@
+"""How the daemon is, and whether it can be trusted: computed from the disk and the stores, each time it is asked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from memoryd.daemon.engine import Engine
+from memoryd.daemon.server import Server
+from memoryd.daemon.watcher import Watcher
+from memoryd.jobs.workspace import Scan, Workspace, scan
+from memoryd.store.errors import MemorydError
+from memoryd.store.generations import Pending
+from memoryd.store.queue import Failure
+
+LISTED = 20  # names of files in each list; the counts are always whole
+
+Reason = dict[str, Any]
+
+
+def brief_status(engine: Engine) -> dict[str, Any]:
+    """How far indexing is."""
+    generation = engine.generations.active()
+    totals = [engine.documents.totals(name, generation.id if generation else None) for name in engine.workspaces]
+    semantics = engine.semantics.status()
+    return {
+        "current": engine.is_current(),
+        "documents": sum(total.documents for total in totals),
+        "chunks": sum(total.chunks for total in totals),
+        "passages": sum(total.passages for total in totals),
+        "vectors": sum(total.vectors for total in totals),
+        "pending": len(engine.generations.pending(tuple(engine.workspaces))),
+        "embedder": {
+            "state": semantics.state,
+            "reason": semantics.reason,
+            "stage": semantics.stage,
+            "done": semantics.done,
+            "total": semantics.total,
+        },
+    }
+
+
+def full_status(engine: Engine, watchers: dict[str, Watcher], server: Server | None) -> dict[str, Any]:
+    now = engine.clock()
+    pending = engine.generations.pending(tuple(engine.workspaces))
+    failures = engine.queue.failures()
+    reasons: list[Reason] = []
+    workspaces = [
+        _workspace(engine, workspace, watchers.get(workspace.name), pending, failures, reasons)
+        for workspace in engine.workspaces.values()
+    ]
+    embedder = _embedder(engine, reasons)
+    stores = _stores(engine, reasons)
+    for failure in failures:
+        if failure.kind in ("maintain", "reconcile"):
+            reasons.append(_reason(f"{failure.kind}_failing", failure.reason, failure.hint))
+    if not engine.workspaces:
+        hint = "Add a [[workspace]] block to the config file, or start memoryd in a folder that holds a memory"
+        reasons.append(_reason("no_workspace", "no workspace is configured", hint))
+    if not engine.worker.alive():
+        reasons.append(_reason("worker_dead", "the worker is not running", "Restart memoryd"))
+    busy = not engine.is_current() or any(workspace["pending"] for workspace in workspaces)
+    return {
+        "version": version("memoryd"),
+        "pid": os.getpid(),
+        "started_at": _iso(engine.started_at),
+        "uptime_s": round(now - engine.started_at, 1),
+        "health": {"state": "degraded" if reasons else "indexing" if busy else "ok", "reasons": reasons},
+        "workspaces": workspaces,
+        "embedder": embedder,
+        "stores": stores,
+        "queue": _queue(engine, now),
+        "scheduler": {name: run.isoformat() for name, run in sorted(engine.schedule.next_runs().items())},
+        "server": {
+            "socket": str(engine.paths.socket),
+            "connections": server.connections if server else 0,
+            "in_flight": server.in_flight if server else 0,
+        },
+        "last_errors": [{**asdict(mishap), "at": _iso(mishap.at)} for mishap in reversed(engine.worker.mishaps)][:LISTED],
+        "config_file": str(engine.config.file) if engine.config.file else None,
+        "notes": list(engine.config.notes),
+    }
+
+
+def _workspace(
+    engine: Engine,
+    workspace: Workspace,
+    watcher: Watcher | None,
+    pending: list[Pending],
+    failures: list[Failure],
+    reasons: list[Reason],
+) -> dict[str, Any]:
+    name = workspace.name
+    generation = engine.generations.active()
+    totals = engine.documents.totals(name, generation.id if generation else None)
+    try:
+        found = scan(workspace)
+    except MemorydError as error:
+        reasons.append(_reason("workspace_unavailable", f"{name}: {error.message}", error.hint))
+        found = None
+    waiting = _waiting(engine, name, pending, found)
+    failed = [failure for failure in failures if failure.workspace == name and failure.path]
+    skipped = _skipped(engine, name, found)
+    if failed:
+        reasons.append(
+            _reason("files_failed", f"{name}: {len(failed)} files could not be indexed", "They are listed below, with reasons")
+        )
+    seen = watcher.status() if watcher else None
+    if seen and seen.mode == "polling" and found is not None:
+        reasons.append(
+            _reason(
+                "watcher_polling",
+                f"{name}: changes are looked for every few seconds ({seen.reason})",
+                "Raise fs.inotify.max_user_watches and max_user_instances (sysctl), then restart memoryd",
+            )
+        )
+    return {
+        "name": name,
+        "root": str(workspace.root),
+        "available": found is not None,
+        "files_on_disk": len(found.files) if found else None,
+        "indexed": totals.documents,
+        "pending": len(waiting),
+        "pending_files": [asdict(entry) for entry in waiting[:LISTED]],
+        "failed": [_failure(failure) for failure in failed],
+        "skipped": skipped[:LISTED],
+        "skipped_count": len(skipped),
+        "chunks": totals.chunks,
+        "passages": totals.passages,
+        "vectors": totals.vectors,
+        "watcher": {
+            "mode": seen.mode if seen else "off",
+            "reason": seen.reason if seen else None,
+            "last_event": _iso(seen.last_event) if seen and seen.last_event else None,
+        },
+    }
+
+
+def _waiting(engine: Engine, name: str, pending: list[Pending], found: Scan | None) -> list[Pending]:
+    """What is queued, and what the disk shows that nobody has noticed yet."""
+    waiting = {entry.path: entry for entry in pending if entry.workspace == name}
+    if found is not None:
+        known = engine.documents.known(name)
+        for path, signature in found.files.items():
+            if path not in known or known[path].signature != signature:
+                waiting[path] = Pending(name, path, "text")
+    return sorted(waiting.values(), key=lambda entry: (entry.phase, entry.path))
+
+
+def _skipped(engine: Engine, name: str, found: Scan | None) -> list[dict[str, Any]]:
+    remarks = [
+        {"path": remark.path, "reason": remark.reason, "indexed": not remark.skipped}
+        for remark in engine.documents.remarks()
+        if remark.workspace == name
+    ]
+    looks = {**found.skipped, **found.unreadable} if found else {}
+    return remarks + [{"path": path, "reason": reason, "indexed": False} for path, reason in sorted(looks.items())]
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {
+        "path": failure.path,
+        "phase": "text" if failure.kind == "index" else "vectors",
+        "reason": failure.reason,
+        "hint": failure.hint,
+        "attempts": failure.attempts,
+        "parked": failure.parked,
+        "next_retry": _iso(failure.next_retry) if failure.next_retry else None,
+    }
+
+
+def _embedder(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
+    status = engine.semantics.status()
+    if status.state == "failed":
+        message = f"search by meaning is off: {status.reason}"
+        reasons.append(_reason("embedder_failed", message, status.hint))
+    return {
+        **asdict(status),
+        "configured": engine.config.embedder.model,
+        "next_retry": _iso(status.next_retry) if status.next_retry else None,
+    }
+
+
+def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
+    stores: dict[str, Any] = {
+        "folder": str(engine.paths.data_dir),
+        "ledger": {"bytes": engine.database.bytes_on_disk(), "schema_version": engine.database.schema_version()},
+        "embedding_cache": {"bytes": engine.cache.bytes_on_disk()},
+        "vectors": None,
+    }
+    if engine.semantics.ready():
+        try:
+            stores["vectors"] = asdict(engine.semantics.index().stats())
+        except MemorydError as error:
+            reasons.append(_reason(error.code, error.message, error.hint))
+    return stores
+
+
+def _queue(engine: Engine, now: float) -> dict[str, Any]:
+    depths = engine.queue.depths()
+    oldest = engine.queue.oldest()
+    return {
+        "depth": sum(count for (_, state), count in depths.items() if state != "parked"),
+        "parked": sum(count for (_, state), count in depths.items() if state == "parked"),
+        "by_kind": {f"{kind} {state}": count for (kind, state), count in sorted(depths.items())},
+        "oldest_s": None if oldest is None else round(max(0.0, now - oldest), 1),
+    }
+
+
+def _reason(code: str, message: str, hint: str | None) -> Reason:
+    return {"code": code, "message": message, "hint": hint}
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,223 @@
+"""The watcher: notices changes and says which files to look at. The only module that imports watchdog.
+
+Events are hints. Whatever is not plain (a folder moved, events lost, a root that went away) becomes a request
+to look at the disk. Where inotify cannot be had, looking at the disk every few seconds takes its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import structlog
+from watchdog import events
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver, ObservedWatch
+
+from memoryd.daemon.debounce import Debounce
+from memoryd.jobs.workspace import Workspace
+
+log = structlog.get_logger()
+
+_POLL_SECONDS = 3.0
+_WANTED = [  # opening and reading a file is no change, so the kernel is not asked to tell us
+    events.FileClosedEvent,
+    events.FileCreatedEvent,
+    events.FileModifiedEvent,
+    events.FileMovedEvent,
+    events.FileDeletedEvent,
+    events.DirCreatedEvent,
+    events.DirMovedEvent,
+    events.DirDeletedEvent,
+]
+
+Mode = Literal["inotify", "polling", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class WatcherStatus:
+    mode: Mode
+    reason: str | None  # why it is polling
+    last_event: float | None  # unix time
+
+
+class Watcher(events.FileSystemEventHandler):
+    """Watches one workspace from ``start`` to ``stop``."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        on_files: Callable[[list[str]], None],
+        on_rescan: Callable[[str], None],
+        settle_s: float,
+    ) -> None:
+        self._workspace = workspace
+        self._on_files = on_files
+        self._on_rescan = on_rescan
+        self._debounce = Debounce(settle_s)
+        self._changed = threading.Condition()
+        self._rescans: set[str] = set()
+        self._stopping = False
+        self._observer: BaseObserver | None = None
+        self._watches: dict[str, tuple[ObservedWatch, tuple[int, int]]] = {}  # folder -> watch, what it watches
+        self._root_id: tuple[int, int] | None = None
+        self._reason: str | None = None
+        self._last_event: float | None = None
+        self._thread = threading.Thread(target=self._run, name=f"watcher-{workspace.name}", daemon=True)
+        self._complaints = _Complaints(self._lost_events)
+
+    def start(self) -> None:
+        logging.getLogger("watchdog").addHandler(self._complaints)
+        self._observe()
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._unobserve()
+        logging.getLogger("watchdog").removeHandler(self._complaints)
+
+    def alive(self) -> bool:
+        return self._thread.is_alive() and (self._observer is None or self._observer.is_alive())
+
+    def status(self) -> WatcherStatus:
+        mode: Mode = "stopped" if self._stopping else "inotify" if self._observer else "polling"
+        return WatcherStatus(mode, self._reason, self._last_event)
+
+    # -- events, on watchdog's thread ---------------------------------------------------------------------
+
+    def on_any_event(self, event: events.FileSystemEvent) -> None:
+        self._last_event = time.time()
+        paths = [self._relative(path) for path in (event.src_path, event.dest_path) if path]
+        inside = [path for path in paths if path is not None]
+        with self._changed:
+            for path in inside:
+                if event.is_directory:
+                    self._rescans.add(path)
+                elif self._workspace.covers(path):
+                    finished = event.event_type not in (events.EVENT_TYPE_MODIFIED, events.EVENT_TYPE_CREATED)
+                    self._debounce.note(path, time.monotonic(), finished=finished)
+            self._changed.notify_all()
+
+    def _lost_events(self) -> None:
+        with self._changed:
+            self._rescans.add("")
+            self._changed.notify_all()
+
+    def _relative(self, path: bytes | str) -> str | None:
+        try:
+            relative = Path(os.fsdecode(path)).relative_to(self._workspace.root).as_posix()
+        except ValueError:
+            return None
+        return "" if relative == "." else relative
+
+    # -- handing over, on the watcher's own thread --------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(self._something_to_do, self._patience())
+                if self._stopping:
+                    return
+                files = self._debounce.take_due(time.monotonic())
+                rescans, self._rescans = self._rescans, set()
+            if self._observer is None:
+                self._observe()
+                rescans = {""} if self._workspace.root.is_dir() else set()
+            elif rescans:
+                self._observe()
+            for folder in sorted(rescans):
+                self._on_rescan(folder)
+            if files:
+                self._on_files(files)
+
+    def _something_to_do(self) -> bool:
+        due = self._debounce.next_due()
+        return self._stopping or bool(self._rescans) or (due is not None and due <= time.monotonic())
+
+    def _patience(self) -> float | None:
+        due = self._debounce.next_due()
+        settle = None if due is None else max(0.0, due - time.monotonic())
+        if self._observer is not None:
+            return settle
+        return _POLL_SECONDS if settle is None else min(settle, _POLL_SECONDS)
+
+    # -- watching -----------------------------------------------------------------------------------------
+
+    def _observe(self) -> None:
+        """Have inotify watch the folders that are there now; poll if it cannot."""
+        try:
+            root_id = _identity(self._workspace.root)
+            if self._observer is None or root_id != self._root_id or not self._observer.is_alive():
+                self._unobserve()
+                self._observer = Observer()
+                self._observer.start()
+                self._root_id = root_id
+            self._schedule(self._observer)
+        except (OSError, RuntimeError) as error:
+            self._unobserve()
+            reason = (isinstance(error, OSError) and error.strerror) or str(error)
+            if reason != self._reason:
+                log.warning("watcher_polls", workspace=self._workspace.name, reason=reason)
+            self._reason = reason
+        else:
+            if self._reason:
+                log.info("watcher_recovered", workspace=self._workspace.name)
+            self._reason = None
+
+    def _schedule(self, observer: BaseObserver) -> None:
+        wanted = {
+            folder: (recursive, _identity(self._workspace.root / folder)) for folder, recursive in self._plan().items()
+        }
+        for folder, (watch, identity) in list(self._watches.items()):
+            if wanted.get(folder) != (watch.is_recursive, identity):  # gone, made anew, or to be watched otherwise
+                observer.unschedule(watch)
+                del self._watches[folder]
+        for folder, (recursive, identity) in wanted.items():
+            if folder not in self._watches:
+                path = str(self._workspace.root / folder)
+                watch = observer.schedule(self, path, recursive=recursive, event_filter=_WANTED)
+                self._watches[folder] = (watch, identity)
+
+    def _plan(self) -> dict[str, bool]:
+        """Folder -> whether all below it is watched. The root always is, so that folders that appear are seen."""
+        plan = {"": False}
+        for folder in self._workspace.folders():
+            there = folder
+            while there and not (self._workspace.root / there).is_dir():
+                there = there.rpartition("/")[0]
+            plan[there] = plan.get(there, False) or (there == folder and self._workspace.is_deep(folder))
+        return plan
+
+    def _unobserve(self) -> None:
+        observer, self._observer = self._observer, None
+        self._watches.clear()
+        if observer is not None:
+            observer.stop()
+            if observer.is_alive():
+                observer.join()
+
+
+class _Complaints(logging.Handler):
+    """watchdog reports an overflow of the kernel's queue in its log alone; any complaint means: look yourself."""
+
+    def __init__(self, lost_events: Callable[[], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._lost_events = lost_events
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lost_events()
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino

@@ -1,0 +1,102 @@
+"""The second phase of indexing: passages become vectors, and LanceDB follows the ledger."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memoryd.jobs.semantics import Semantics
+from memoryd.store.cache import SqliteCache
+from memoryd.store.errors import EmbedderUnavailable
+from memoryd.store.generations import Generations, Wanted
+from memoryd.store.model import Job
+from memoryd.store.protocols import Vectors
+
+_COMMIT_PASSAGES = 512  # so many vectors at most wait for one LanceDB commit …
+_COMMIT_SECONDS = 2.0  # … and so long
+_BATCH = 8  # passages between two looks at whether a query waits or memoryd is to stop
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error: the work goes on after the next start
+    """memoryd is stopping; the jobs in hand go back to the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    passages: int  # vectors written
+    computed: int  # of those, how many were not in the cache
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A passage and the vector it gets."""
+
+    passage: Wanted
+    vector: Vectors
+    computed: bool  # by the embedder now; else it was in the cache
+
+
+class Vectorizer:
+    """Brings the vectors of documents in step with the ledger. One thread: the only writer of LanceDB."""
+
+    def __init__(
+        self, semantics: Semantics, generations: Generations, cache: SqliteCache, stopping: Callable[[], bool]
+    ) -> None:
+        self._semantics = semantics
+        self._generations = generations
+        self._cache = cache
+        self._stopping = stopping
+
+    def run(self, jobs: Sequence[Job]) -> Embedded:
+        generation = self._semantics.generation()
+        if generation is None:
+            raise EmbedderUnavailable("the embedder is not ready")
+        documents = [(job.workspace, job.path) for job in jobs]
+        orphans = self._generations.orphans(generation.id, documents)
+        if orphans:
+            self._semantics.index().delete(orphans)
+            self._generations.unmark(generation.id, orphans)
+        wanted = self._generations.missing(generation.id, documents)
+        computed = 0
+        for commit in self._commits(wanted, generation.fingerprint):
+            ids = [placed.passage.passage_id for placed in commit]
+            owners = [placed.passage.document_id for placed in commit]
+            matrix = np.stack([placed.vector for placed in commit])
+            self._semantics.index().upsert(ids, owners, matrix)
+            self._generations.mark(generation.id, zip(ids, owners, strict=True))
+            computed += sum(placed.computed for placed in commit)
+        return Embedded(len(wanted), computed, len(orphans))
+
+    def _commits(self, wanted: Sequence[Wanted], fingerprint: str) -> Iterator[list[Placed]]:
+        """Passages with their vectors, in portions that are written at once. The cache keeps every batch."""
+        for start in range(0, len(wanted), _COMMIT_PASSAGES):
+            portion = wanted[start : start + _COMMIT_PASSAGES]
+            cached = self._cache.find(fingerprint, [passage.text_hash for passage in portion])
+            ready = [Placed(p, cached[p.text_hash], computed=False) for p in portion if p.text_hash in cached]
+            rest: dict[bytes, list[Wanted]] = {}  # the same text in two places is embedded once
+            for passage in portion:
+                if passage.text_hash not in cached:
+                    rest.setdefault(passage.text_hash, []).append(passage)
+            # Texts of like length waste the least of a batch.
+            texts = sorted(((key, same[0].text.strip()) for key, same in rest.items()), key=lambda pair: len(pair[1]))
+            began = time.monotonic()
+            for first in range(0, len(texts), _BATCH):
+                for key, vector in self._embed(dict(texts[first : first + _BATCH]), fingerprint).items():
+                    ready.extend(Placed(passage, vector, computed=True) for passage in rest[key])
+                if time.monotonic() - began > _COMMIT_SECONDS:
+                    yield ready
+                    ready, began = [], time.monotonic()
+            if ready:
+                yield ready
+
+    def _embed(self, texts: dict[bytes, str], fingerprint: str) -> dict[bytes, Vectors]:
+        if self._stopping():
+            raise Interrupted
+        matrix = self._semantics.embed_documents(list(texts.values()))
+        vectors = dict(zip(texts, matrix, strict=True))
+        self._cache.keep(fingerprint, vectors)
+        return vectors

@@ -1,0 +1,72 @@
+"""The first phase of indexing: a file's text into the ledger, where its words are found at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memoryd.jobs.chunking import group_chunks, split_passages
+from memoryd.jobs.dates import document_date, is_evergreen
+from memoryd.jobs.markdown import document_title, read_front_matter
+from memoryd.jobs.reading import FileRead, decode_text, read_file
+from memoryd.jobs.workspace import Workspace, check_available
+from memoryd.store.documents import Documents
+from memoryd.store.model import Document
+from memoryd.store.protocols import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    chunk_tokens: int = 400
+    overlap_tokens: int = 80
+    max_file_bytes: int = 10_485_760
+
+
+def index_text(
+    workspace: Workspace, path: str, documents: Documents, settings: IndexSettings, clock: Clock
+) -> str:
+    """Make the ledger say what the file says now; returns what was done, for the log."""
+    if not workspace.covers(path):
+        return "forgotten" if documents.forget(workspace.name, path, clock()) else "absent"
+    check_available(workspace)
+    file = read_file(workspace.root / path, workspace.root, settings.max_file_bytes)
+    if file is None:
+        return "forgotten" if documents.forget(workspace.name, path, clock()) else "absent"
+    known = documents.lookup(workspace.name, path)
+    if known and known.content_hash == file.content_hash and not file.too_large:
+        documents.touch(workspace.name, path, file.signature)
+        return "unchanged"
+    text, notices = decode_text(file.data)
+    if file.too_large:
+        reason = f"{file.size:,} bytes, more than index.max_file_bytes ({settings.max_file_bytes:,})"
+        documents.skip(_document(workspace, path, file, "", [], settings), reason, clock())
+        return "skipped"
+    if text is None:
+        documents.skip(_document(workspace, path, file, "", [], settings), "not text", clock())
+        return "skipped"
+    documents.replace(_document(workspace, path, file, text, notices, settings), clock())
+    return "indexed"
+
+
+def _document(
+    workspace: Workspace, path: str, file: FileRead, text: str, notices: list[str], settings: IndexSettings
+) -> Document:
+    front_matter = read_front_matter(text)
+    if front_matter.problem:
+        notices = [*notices, f"front matter ignored: {front_matter.problem}"]
+    written = document_date(path, front_matter.values)
+    passages = split_passages(text)
+    return Document(
+        workspace=workspace.name,
+        path=path,
+        source="skills" if path.startswith("skills/") else "memory",
+        signature=file.signature,
+        content_hash=file.content_hash,
+        size=file.size,
+        date=written,
+        evergreen=is_evergreen(path, written, workspace.evergreen),
+        title=document_title(text, front_matter),
+        front_matter=front_matter.values,
+        notices=tuple(notices),
+        passages=passages,
+        chunks=group_chunks(passages, budget=settings.chunk_tokens, overlap=settings.overlap_tokens),
+    )

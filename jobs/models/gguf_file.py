@@ -1,0 +1,178 @@
+"""What a GGUF file says about itself, read without loading the model.
+
+llama.cpp aborts the process on some damaged files, so a file is checked here before it gets that far: the
+header must parse, every tensor must lie inside the file, and the model must be one that makes embeddings.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from memoryd.store.errors import ModelCorrupt, ModelMissing
+
+# Models that are encoders by construction: usable even where the file names no pooling.
+ENCODERS: Final = frozenset(
+    {
+        "bert",
+        "eurobert",
+        "gemma-embedding",
+        "jina-bert-v2",
+        "jina-bert-v3",
+        "modern-bert",
+        "neo-bert",
+        "nomic-bert",
+        "nomic-bert-moe",
+    }
+)
+POOLINGS: Final = {1: "mean", 2: "cls", 3: "last"}  # llama.cpp's numbers; 0 is none, 4 a reranker's score
+
+_SCALARS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING: Final = 8
+_ARRAY: Final = 9
+_MOST_ENTRIES: Final = 1 << 20  # no real header has more; a damaged count must not cost minutes
+_LONGEST_STRING: Final = 1 << 24
+
+REINSTALL: Final = (
+    "Install it again with `memoryd model install`, or set `embedder.model` to an embedding GGUF."
+)
+
+Value = int | float | bool | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GgufFile:
+    """The facts of an embedding model's file."""
+
+    architecture: str  # "bert", "qwen3", ...
+    pooling: str  # "mean", "cls" or "last"
+    dimension: int
+    context: int  # tokens the model was trained for
+
+
+def verify_gguf(path: Path) -> GgufFile:
+    """Read the file's header; raise ``ModelCorrupt`` unless it is a whole GGUF of an embedding model."""
+    try:
+        with path.open("rb") as file:
+            return _embedding_facts(path, _read_header(file, path.stat().st_size))
+    except FileNotFoundError as error:
+        raise ModelMissing(
+            f"there is no model file at {path}", hint="Run `memoryd model install`."
+        ) from error
+    except OSError as error:
+        raise ModelCorrupt(f"{path} cannot be read: {error.strerror}", hint=REINSTALL) from error
+    except (_Damaged, struct.error, UnicodeDecodeError) as error:
+        raise ModelCorrupt(f"{path} is not a whole GGUF file: {error}", hint=REINSTALL) from error
+
+
+class _Damaged(ValueError):
+    """The bytes are not a whole GGUF file."""
+
+
+def _embedding_facts(path: Path, metadata: dict[str, Value]) -> GgufFile:
+    architecture = str(metadata.get("general.architecture") or "unknown")
+    number = metadata.get(f"{architecture}.pooling_type")
+    pooling = POOLINGS.get(number) if isinstance(number, int) else None
+    if pooling is None and number in (None, 0) and architecture in ENCODERS:
+        pooling = "mean"
+    if pooling is None:
+        raise ModelCorrupt(
+            f"{path} holds a {architecture} model that makes no embeddings",
+            hint="Set `embedder.model` to an embedding model; `memoryd model list` names some.",
+        )
+    dimension = metadata.get(f"{architecture}.embedding_length_out") or metadata.get(
+        f"{architecture}.embedding_length"
+    )
+    context = metadata.get(f"{architecture}.context_length")
+    if not isinstance(dimension, int) or not isinstance(context, int) or dimension < 1 or context < 1:
+        raise ModelCorrupt(f"{path} does not state its dimension and context", hint=REINSTALL)
+    return GgufFile(architecture, pooling, dimension, context)
+
+
+def _read_header(file: BinaryIO, size: int) -> dict[str, Value]:
+    """The scalar metadata of the file; raises ``_Damaged`` where the tensors do not fit into its size."""
+    if file.read(4) != b"GGUF":
+        raise _Damaged("it does not begin with GGUF")
+    version, tensors, entries = _unpack(file, "IQQ")
+    if version not in (2, 3):
+        raise _Damaged(f"its version is {version}")
+    if tensors > _MOST_ENTRIES or entries > _MOST_ENTRIES:
+        raise _Damaged("its counts are impossible")
+    metadata: dict[str, Value] = {}
+    for _ in range(entries):
+        key = _read_string(file)
+        (kind,) = _unpack(file, "I")
+        metadata[key] = _read_value(file, kind)
+    end = max((_read_tensor_end(file) for _ in range(tensors)), default=0)
+    alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment < 1:
+        raise _Damaged("its alignment is impossible")
+    start = -(-file.tell() // alignment) * alignment
+    if start + end > size:
+        raise _Damaged(f"it has {size} bytes of {start + end}")
+    return metadata
+
+
+def _read_tensor_end(file: BinaryIO) -> int:
+    """Where, from the start of the data, the next tensor of the header ends."""
+    from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # slow to import, seldom needed
+
+    name = _read_string(file)
+    (dimensions,) = _unpack(file, "I")
+    if dimensions > 4:
+        raise _Damaged(f"tensor {name} has {dimensions} dimensions")
+    elements = 1
+    for extent in _unpack(file, "Q" * dimensions):
+        elements *= extent
+    kind, offset = _unpack(file, "IQ")
+    try:
+        block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+    except (ValueError, KeyError):
+        block, block_bytes = 1, 0  # a quantisation newer than our table: its length is not checked
+    return int(offset) + elements // block * block_bytes
+
+
+def _read_value(file: BinaryIO, kind: int) -> Value:
+    """One metadata value; an array is skipped and comes back as None."""
+    if kind == _STRING:
+        return _read_string(file)
+    if kind in _SCALARS:
+        value: int | float | bool = _unpack(file, _SCALARS[kind])[0]
+        return value
+    if kind != _ARRAY:
+        raise _Damaged(f"a value has the unknown type {kind}")
+    element, length = _unpack(file, "IQ")
+    if element in _SCALARS:
+        _skip(file, struct.calcsize("<" + _SCALARS[element]) * length)
+    elif element == _STRING:
+        for _ in range(length):
+            _skip(file, _unpack(file, "Q")[0])
+    else:
+        raise _Damaged(f"an array has the unknown type {element}")
+    return None
+
+
+def _read_string(file: BinaryIO) -> str:
+    (length,) = _unpack(file, "Q")
+    if length > _LONGEST_STRING:
+        raise _Damaged("a string is impossibly long")
+    return _read_exactly(file, length).decode("utf-8")
+
+
+def _unpack(file: BinaryIO, layout: str) -> tuple[int, ...]:
+    return struct.unpack("<" + layout, _read_exactly(file, struct.calcsize("<" + layout)))
+
+
+def _read_exactly(file: BinaryIO, length: int) -> bytes:
+    data = file.read(length)
+    if len(data) != length:
+        raise _Damaged("it ends inside its header")
+    return data
+
+
+def _skip(file: BinaryIO, length: int) -> None:
+    if length > _LONGEST_STRING * 16:
+        raise _Damaged("an array is impossibly long")
+    _read_exactly(file, length)

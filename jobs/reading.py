@@ -1,0 +1,79 @@
+"""A file's bytes, and the text in them, whatever they are."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from memoryd.jobs.workspace import signature_of
+from memoryd.store.errors import FileUnreadable
+
+_BINARY_SHARE = 0.1  # of characters that are no text
+_REPLACEMENT = "\ufffd"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    data: bytes  # empty where the file is too large
+    size: int
+    signature: str  # of the moment before the read, so that a change during it is seen later
+    too_large: bool
+
+    @property
+    def content_hash(self) -> str:
+        return blake2b(self.data, digest_size=16).hexdigest()
+
+
+def read_file(path: Path, root: Path, max_bytes: int) -> FileRead | None:
+    """A regular file's bytes; None if it is not there. Never follows a link out of the root."""
+    try:
+        if not Path(os.path.realpath(path)).is_relative_to(root):
+            return None
+        # O_NONBLOCK: a named pipe that lies where a note is expected must not hang the worker.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        try:
+            data = file.read(max_bytes + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        if len(data) > max_bytes:
+            return FileRead(b"", max(found.st_size, len(data)), signature_of(found), too_large=True)
+        return FileRead(data, len(data), signature_of(found), too_large=False)
+
+
+def decode_text(data: bytes) -> tuple[str | None, list[str]]:
+    """The text with ``\\n`` line ends, and what was odd about it; None = no text."""
+    notices: list[str] = []
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = data.decode("utf-16", errors="replace")
+        notices.append("UTF-16: read as such")
+    else:
+        text = data.decode("utf-8-sig", errors="replace")
+    bad = text.count(_REPLACEMENT)
+    nul = text.count("\0")
+    if text and (bad + nul) / len(text) > _BINARY_SHARE:
+        return None, notices
+    if bad:
+        notices.append(f"not valid UTF-8: {bad} characters replaced")
+    if nul:
+        notices.append(f"{nul} NUL characters replaced")
+        text = text.replace("\0", _REPLACEMENT)
+    return text.replace("\r\n", "\n"), notices
+
+
+def _unreadable(path: Path, error: OSError) -> FileUnreadable:
+    return FileUnreadable(
+        f"{path.name} cannot be read: {error.strerror}",
+        hint=f"Check the permissions of {path}; it is tried again by itself",
+    )

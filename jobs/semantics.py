@@ -1,0 +1,240 @@
+"""The vector side as one thing: the embedder, its generation, and LanceDB, opened in the background.
+
+Queries are answered by keywords from the first second; this comes up when it can, says why while it cannot,
+and tries again by itself. Queries go before indexing on the embedder.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import structlog
+
+from memoryd.jobs.retry import backoff
+from memoryd.store import vectors
+from memoryd.store.errors import EmbedderUnavailable, MemorydError, StoreCorrupt
+from memoryd.store.generations import Generation, Generations
+from memoryd.store.protocols import Clock, Embedder, VectorIndex, Vectors
+from memoryd.store.queue import Queue
+
+log = structlog.get_logger()
+
+State = Literal["starting", "installing", "loading", "ready", "failed", "stopped"]
+Progress = Callable[[str, int, int | None], None]
+LoadEmbedder = Callable[[Progress], Embedder]
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticsStatus:
+    state: State
+    reason: str | None  # why it is not ready
+    hint: str | None
+    stage: str | None  # what an installation is doing
+    done: int
+    total: int | None
+    model: str | None
+    fingerprint: str | None
+    dimension: int | None
+    next_retry: float | None  # unix time
+
+
+class Semantics:
+    def __init__(
+        self, load: LoadEmbedder, folder: Path, generations: Generations, queue: Queue, clock: Clock
+    ) -> None:
+        self._load = load
+        self._folder = folder
+        self._generations = generations
+        self._queue = queue
+        self._clock = clock
+        self._embedder: Embedder | None = None
+        self._index: VectorIndex | None = None
+        self._generation: Generation | None = None
+        self._turns = _Turns()
+        self._stop = threading.Event()
+        self._again = threading.Event()
+        self._status = SemanticsStatus("starting", "memoryd is starting", None, None, 0, None, None, None, None, None)
+        self._thread = threading.Thread(target=self._open_until_ready, name="semantics", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout: float) -> None:
+        self._stop.set()
+        self._again.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        with self._turns.query():
+            if self._embedder is not None:
+                self._embedder.close()
+            self._embedder = None
+            self._set("stopped", reason="memoryd is stopping")
+
+    def status(self) -> SemanticsStatus:
+        return self._status
+
+    def settled(self) -> bool:
+        """Whether waiting changes nothing: it is ready, or it failed and tries again only later."""
+        return self._status.state in ("ready", "failed", "stopped")
+
+    def retry_now(self) -> None:
+        """Try again at once what failed, for instance because a model was installed meanwhile."""
+        self._again.set()
+
+    # -- for the search -----------------------------------------------------------------------------------
+
+    def embed_query(self, text: str) -> Vectors:
+        with self._turns.query():
+            return self._ready_embedder().embed_query(text)
+
+    def index(self) -> VectorIndex:
+        if self._index is None:
+            raise self._unavailable()
+        return self._index
+
+    # -- for the embed lane -------------------------------------------------------------------------------
+
+    def ready(self) -> bool:
+        return self._status.state == "ready"
+
+    def generation(self) -> Generation | None:
+        return self._generation
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        with self._turns.indexing():
+            return self._ready_embedder().embed_documents(texts)
+
+    # -- coming up ----------------------------------------------------------------------------------------
+
+    def _open_until_ready(self) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            try:
+                self._open()
+            except MemorydError as error:
+                failures += 1
+                wait = backoff(failures + 3) if error.retryable else None
+                self._set(
+                    "failed",
+                    reason=error.message,
+                    hint=error.hint,
+                    next_retry=None if wait is None else self._clock() + wait,
+                )
+                log.warning("semantics_failed", code=error.code, reason=error.message, retry_s=wait)
+                self._queue.notify()
+                self._again.wait(wait)
+                self._again.clear()
+            else:
+                return
+
+    def _open(self) -> None:
+        self._set("loading", reason="the model is being loaded")
+        embedder = self._load(self._report_progress)
+        try:
+            self._set("loading", reason="the vectors are being opened")
+            generation = self._generations.activate(embedder.identity, self._clock())
+            index = open_index(self._folder, generation, self._generations)
+        except BaseException:
+            embedder.close()
+            raise
+        self._embedder, self._generation, self._index = embedder, generation, index
+        waiting = self._generations.enqueue_incomplete(generation.id, self._clock())
+        self._set("ready")
+        log.info("semantics_ready", model=generation.model, fingerprint=generation.fingerprint, documents_to_embed=waiting)
+        self._queue.notify()
+
+    def _report_progress(self, stage: str, done: int, total: int | None) -> None:
+        if self._stop.is_set():
+            raise EmbedderUnavailable("memoryd is stopping")
+        share = f" ({done * 100 // total} %)" if total else ""
+        self._set("installing", reason=f"the model is being installed: {stage}{share}", stage=stage, done=done, total=total)
+
+    def _set(
+        self,
+        state: State,
+        *,
+        reason: str | None = None,
+        hint: str | None = None,
+        stage: str | None = None,
+        done: int = 0,
+        total: int | None = None,
+        next_retry: float | None = None,
+    ) -> None:
+        identity = self._embedder.identity if self._embedder else None
+        self._status = SemanticsStatus(
+            state=state,
+            reason=reason,
+            hint=hint,
+            stage=stage,
+            done=done,
+            total=total,
+            model=identity.model if identity else None,
+            fingerprint=identity.fingerprint if identity else None,
+            dimension=identity.dimension if identity else None,
+            next_retry=next_retry,
+        )
+
+    def _ready_embedder(self) -> Embedder:
+        if self._embedder is None:
+            raise self._unavailable()
+        return self._embedder
+
+    def _unavailable(self) -> EmbedderUnavailable:
+        return EmbedderUnavailable(self._status.reason or "the embedder is not ready", hint=self._status.hint)
+
+
+def open_index(folder: Path, generation: Generation, generations: Generations) -> VectorIndex:
+    """Open the generation's vectors and make the ledger's marks true; a damaged store is made anew."""
+    try:
+        index = vectors.LanceVectors(folder, generation.fingerprint, generation.dimension)
+        held = index.ids()
+    except StoreCorrupt as error:
+        log.warning("vectors_rebuilt", reason=error.message)
+        vectors.discard(folder)
+        index = vectors.LanceVectors(folder, generation.fingerprint, generation.dimension)
+        held = set()
+    marked = generations.marked(generation.id)
+    generations.unmark(generation.id, marked - held)
+    index.delete(held - marked)
+    return index
+
+
+class _Turns:
+    """One user of the embedder at a time; a waiting query goes before the next batch of indexing."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._busy = False
+        self._queries = 0
+
+    @contextmanager
+    def query(self) -> Iterator[None]:
+        with self._condition:
+            self._queries += 1
+            self._condition.wait_for(lambda: not self._busy)
+            self._queries -= 1
+            self._busy = True
+        try:
+            yield
+        finally:
+            self._leave()
+
+    @contextmanager
+    def indexing(self) -> Iterator[None]:
+        with self._condition:
+            self._condition.wait_for(lambda: not self._busy and not self._queries)
+            self._busy = True
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._condition:
+            self._busy = False
+            self._condition.notify_all()

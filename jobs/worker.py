@@ -1,0 +1,166 @@
+"""The worker: lanes of threads that claim jobs, run them, and decide what a failure means.
+
+Two lanes, so that words are never late because meaning is slow: *text* reads files and looks at the disk,
+*vectors* embeds and is the only writer of LanceDB. An idle lane sleeps until the queue changes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from memoryd.jobs.embed import Interrupted
+from memoryd.jobs.retry import backoff
+from memoryd.store.errors import MemorydError
+from memoryd.store.model import Job
+from memoryd.store.protocols import Clock
+from memoryd.store.queue import Queue
+
+log = structlog.get_logger()
+
+Facts = dict[str, Any]  # what a handler says about its work, for the log
+Handler = Callable[[Sequence[Job]], Facts]
+
+_KEPT_ERRORS = 20
+_IDLE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    name: str
+    handlers: dict[str, Handler]  # by kind of job
+    batch: dict[str, int]  # how many jobs of a kind are handed over at once; others one by one
+    ready: Callable[[str], bool]  # whether jobs of a kind can run now
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """An error as status remembers it."""
+
+    at: float
+    job: str
+    code: str
+    reason: str
+    hint: str | None
+
+
+@dataclass(slots=True)
+class Worker:
+    queue: Queue
+    clock: Clock
+    max_attempts: int
+    mishaps: deque[Mishap] = field(default_factory=lambda: deque(maxlen=_KEPT_ERRORS))
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def start(self, lanes: Sequence[Lane]) -> None:
+        self.queue.recover()
+        for lane in lanes:
+            thread = threading.Thread(target=self._run, args=(lane,), name=f"lane-{lane.name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self, timeout: float) -> list[str]:
+        """Ask the lanes to stop at their next boundary; returns those that did not within the time."""
+        self._stop.set()
+        self.queue.notify()
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return [thread.name for thread in self._threads if thread.is_alive()]
+
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
+    def alive(self) -> bool:
+        return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
+
+    # -- a lane's life ------------------------------------------------------------------------------------
+
+    def _run(self, lane: Lane) -> None:
+        while not self.stopping():
+            seen = self.queue.changes()
+            try:
+                if not any(self._run_kind(lane, kind) for kind in lane.handlers):
+                    self.queue.wait_for_change(seen, self._idle_seconds(lane))
+            except MemorydError as error:  # the ledger itself failed: nothing to mark, so wait and look again
+                self._remember("queue", error)
+                log.error("lane_failed", lane=lane.name, code=error.code, reason=error.message)
+                self._stop.wait(backoff(1))
+
+    def _run_kind(self, lane: Lane, kind: str) -> bool:
+        if self.stopping() or not lane.ready(kind):
+            return False
+        jobs = self.queue.claim([kind], lane.batch.get(kind, 1))
+        if jobs:
+            self._run_jobs(lane.handlers[kind], jobs)
+        return bool(jobs)
+
+    def _run_jobs(self, handler: Handler, jobs: Sequence[Job]) -> None:
+        began = time.monotonic()
+        try:
+            facts = handler(jobs)
+        except Interrupted:
+            self.queue.give_back(jobs)
+            return
+        except Exception as error:  # noqa: BLE001 - policy lives here: whatever a job raises is settled, never lost
+            known = error if isinstance(error, MemorydError) else _unforeseen(error)
+            if len(jobs) > 1 and not known.retryable:
+                for job in jobs:  # find the one that spoils the batch
+                    self._run_jobs(handler, [job])
+                return
+            for job in jobs:
+                self._settle_failure(job, known)
+            return
+        self.queue.complete(jobs)
+        job = jobs[0]
+        log.info(
+            "job_done",
+            kind=job.kind,
+            workspace=job.workspace,
+            path=job.path if len(jobs) == 1 else None,
+            jobs=len(jobs),
+            took_ms=round((time.monotonic() - began) * 1000, 1),
+            **facts,
+        )
+
+    def _settle_failure(self, job: Job, error: MemorydError) -> None:
+        """A passing fault is tried again, later each time; a lasting one is parked with its reason."""
+        self._remember(job.key, error)
+        retried = error.retryable and job.attempts + 1 < self.max_attempts
+        if retried:
+            run_after = self.clock() + backoff(job.attempts + 1)
+            self.queue.retry(job, run_after=run_after, reason=error.message, hint=error.hint)
+        else:
+            self.queue.park(job, reason=error.message, hint=error.hint)
+        log.warning(
+            "job_failed",
+            kind=job.kind,
+            workspace=job.workspace,
+            path=job.path,
+            code=error.code,
+            reason=error.message,
+            attempts=job.attempts + 1,
+            parked=not retried,
+            exc_info=error.__cause__ if error.code == "internal" else None,
+        )
+
+    def _remember(self, job: str, error: MemorydError) -> None:
+        self.mishaps.append(Mishap(self.clock(), job, error.code, error.message, error.hint))
+
+    def _idle_seconds(self, lane: Lane) -> float:
+        kinds = [kind for kind in lane.handlers if lane.ready(kind)]
+        due = self.queue.next_due(kinds) if kinds else None
+        return _IDLE_SECONDS if due is None else min(_IDLE_SECONDS, max(0.0, due - self.clock()))
+
+
+def _unforeseen(error: Exception) -> MemorydError:
+    wrapped = MemorydError(f"unforeseen {type(error).__name__}", hint="This is a bug in memoryd; the log has the details")
+    wrapped.__cause__ = error
+    return wrapped

@@ -1,0 +1,97 @@
+"""The embedding cache: text that was embedded once is never embedded again.
+
+A file of its own, so that it survives the loss of the ledger and of LanceDB: both are rebuilt from markdown
+and from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from memoryd.store.database import connect, translated_errors
+from memoryd.store.protocols import Clock, Vectors
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS embeddings (
+    fingerprint TEXT    NOT NULL,
+    text_hash   BLOB    NOT NULL,
+    vector      BLOB    NOT NULL,   -- float32, little endian
+    used_day    INTEGER NOT NULL,   -- days since the epoch, of the last use
+    PRIMARY KEY (fingerprint, text_hash)
+) WITHOUT ROWID
+"""
+_DAY = 86_400
+
+
+class EmbeddingCache(Protocol):
+    def find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]: ...
+
+    def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None: ...
+
+
+class SqliteCache:
+    """Used by the worker's embed lane alone, so one connection serves."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.path = path
+        self._clock = clock
+        with translated_errors(path):
+            self._sql = connect(path)
+            self._sql.execute(_SCHEMA)
+
+    def find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
+        found: dict[bytes, Vectors] = {}
+        today = int(self._clock() // _DAY)
+        with translated_errors(self.path):
+            for text_hash in hashes:
+                row = self._sql.execute(
+                    "SELECT vector, used_day FROM embeddings WHERE fingerprint = ? AND text_hash = ?",
+                    (fingerprint, text_hash),
+                ).fetchone()
+                if row is None:
+                    continue
+                found[text_hash] = np.frombuffer(row[0], dtype="<f4")
+                if row[1] != today:
+                    self._sql.execute(
+                        "UPDATE embeddings SET used_day = ? WHERE fingerprint = ? AND text_hash = ?",
+                        (today, fingerprint, text_hash),
+                    )
+        return found
+
+    def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
+        today = int(self._clock() // _DAY)
+        rows = [(fingerprint, key, np.asarray(vector, "<f4").tobytes(), today) for key, vector in vectors.items()]
+        with translated_errors(self.path):
+            self._sql.execute("BEGIN IMMEDIATE")
+            try:
+                self._sql.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
+                self._sql.execute("COMMIT")
+            except BaseException:
+                if self._sql.in_transaction:
+                    self._sql.execute("ROLLBACK")
+                raise
+
+    def prune(self, in_use: Iterable[bytes], unused_days: int) -> int:
+        """Drop what no passage uses and what was not used for a while."""
+        oldest = int(self._clock() // _DAY) - unused_days
+        with translated_errors(self.path):
+            self._sql.execute("CREATE TEMP TABLE IF NOT EXISTS in_use (text_hash BLOB PRIMARY KEY) WITHOUT ROWID")
+            self._sql.execute("DELETE FROM in_use")
+            self._sql.executemany("INSERT OR IGNORE INTO in_use VALUES (?)", ((key,) for key in in_use))
+            dropped = self._sql.execute(
+                "DELETE FROM embeddings WHERE used_day < ? AND text_hash NOT IN (SELECT text_hash FROM in_use)",
+                (oldest,),
+            ).rowcount
+            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return dropped
+
+    def bytes_on_disk(self) -> int:
+        files = (self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def close(self) -> None:
+        self._sql.close()

@@ -1,0 +1,181 @@
+"""The SQLite file that is the ledger: connections, transactions, migrations.
+
+One connection writes, behind a lock; every thread reads through a connection of its own and is never blocked
+by the writer (WAL). sqlite3's exceptions leave this module as ours.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import resources
+from pathlib import Path
+
+from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.folding import FOLD_VERSION, fold
+
+_BUSY_SECONDS = 5.0
+
+
+class Database:
+    """The ledger. ``with db.write() as sql`` is one transaction; ``with db.read() as sql`` is one snapshot."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._closed = False
+        with translated_errors(path):
+            self._writer = connect(path)
+            try:
+                migrate(self._writer)
+                self._refold()
+            except BaseException:
+                self._writer.close()
+                raise
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, translated_errors(self.path):
+            if self._closed:
+                raise StoreUnavailable("The index is closed", hint="memoryd is stopping; ask again when it runs")
+            if self._writer.in_transaction:  # nested: the outer transaction commits or not
+                yield self._writer
+                return
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # SQLite has rolled back by itself after a full disk
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        with translated_errors(self.path):
+            reader = self._reader()
+            if reader.in_transaction:  # nested: the outer snapshot holds
+                yield reader
+                return
+            reader.execute("BEGIN")
+            try:
+                yield reader
+            finally:
+                reader.execute("ROLLBACK")
+
+    def remember(self, key: str, value: str) -> bool:
+        """Keep a fact about how the ledger was written; returns whether it was another before."""
+        with self.write() as sql:
+            row = sql.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            sql.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        return row is None or row[0] != value
+
+    def checkpoint(self) -> None:
+        """Fold the WAL back into the file, so that it cannot grow without end."""
+        with self._lock, translated_errors(self.path):
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            for connection in (*self._readers, self._writer):
+                connection.close()
+            self._readers.clear()
+
+    def schema_version(self) -> int:
+        with self.read() as sql:
+            return int(sql.execute("PRAGMA user_version").fetchone()[0])
+
+    def bytes_on_disk(self) -> int:
+        files = (self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def _reader(self) -> sqlite3.Connection:
+        reader: sqlite3.Connection | None = getattr(self._local, "reader", None)
+        if reader is None:
+            with self._lock:
+                if self._closed:
+                    raise StoreUnavailable("The index is closed", hint="memoryd is stopping; ask again when it runs")
+                reader = self._local.reader = connect(self.path, query_only=True)
+                self._readers.append(reader)
+        return reader
+
+    def _refold(self) -> None:
+        """Rebuild the keyword index if text is folded in another way than when it was written."""
+        with self.write() as sql:
+            if self.remember("fold_version", FOLD_VERSION):
+                sql.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+
+
+def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.create_function("fold", 1, fold, deterministic=True)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        if query_only:
+            connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def migrations() -> list[str]:
+    folder = resources.files("memoryd.store") / "migrations"
+    files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda f: f.name)
+    return [file.read_text(encoding="utf-8") for file in files]
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date, each step in a transaction of its own."""
+    current = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    steps = migrations()
+    if current > len(steps):
+        raise SchemaTooNew(
+            f"The index has schema {current}; this memoryd knows up to {len(steps)}",
+            hint="Upgrade memoryd, or delete the data folder: the index is rebuilt from your markdown",
+        )
+    for version, script in enumerate(steps[current:], start=current + 1):
+        # executescript commits what is open before it starts, so the transaction must be inside the script.
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {version};\nCOMMIT;")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def translated_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def translate(error: sqlite3.Error, path: Path) -> MemorydError:
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = code & 0xFF if code is not None else None
+    if primary == sqlite3.SQLITE_FULL:
+        return StoreFull(f"No space left for {path.name}", hint=f"Free some space on the disk that holds {path.parent}")
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreCorrupt(
+            f"{path.name} is damaged: {error}",
+            hint=f"Stop memoryd and delete {path}: it is rebuilt from your markdown, embeddings are kept",
+        )
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreUnavailable(f"{path.name} is locked by another process", hint="Close the program that holds it open")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM):
+        return StoreUnavailable(
+            f"{path.name} cannot be used: {error}", hint=f"Check that {path.parent} exists and is yours to write"
+        )
+    if primary is None and "closed" in str(error):
+        return StoreUnavailable("The index is closed", hint="memoryd is stopping; ask again when it runs")
+    return MemorydError(f"SQLite refused a statement: {error}", hint="This is a bug in memoryd; please report it")

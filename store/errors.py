@@ -1,0 +1,153 @@
+"""Every error that a person or a program can meet: its code, whether to try again, and the remedy.
+
+A library's exception is wrapped at its fence with ``raise ... from``. Errors are returned up to where policy
+lives (the worker, the method dispatcher, the command line) and reported there once.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class MemorydError(Exception):
+    """Something went wrong that memoryd did not foresee."""
+
+    code: ClassVar[str] = "internal"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
+        self.message = message or (self.__doc__ or "").strip().splitlines()[0]
+        self.hint = hint
+        super().__init__(self.message)
+
+
+class ConfigInvalid(MemorydError):
+    """The configuration has problems."""
+
+    code = "config_invalid"
+
+    def __init__(self, problems: tuple[str, ...], *, hint: str | None = None) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems), hint=hint)
+
+
+class NotRunning(MemorydError):
+    """No memoryd daemon is listening."""
+
+    code = "not_running"
+
+
+class AlreadyRunning(MemorydError):
+    """Another memoryd daemon has this data folder."""
+
+    code = "already_running"
+
+
+class WorkspaceUnavailable(MemorydError):
+    """A workspace's folder cannot be read."""
+
+    code = "workspace_unavailable"
+    retryable = True
+
+
+class FileUnreadable(MemorydError):
+    """A file cannot be read."""
+
+    code = "file_unreadable"
+    retryable = True
+
+
+class NotFound(MemorydError):
+    """There is no such document."""
+
+    code = "not_found"
+
+
+class PathRefused(MemorydError):
+    """The path is not inside a workspace."""
+
+    code = "path_refused"
+
+
+class InvalidParams(MemorydError):
+    """A parameter is missing, unknown or of the wrong kind."""
+
+    code = "invalid_params"
+
+
+class RequestTooLarge(MemorydError):
+    """The request is larger than the server reads."""
+
+    code = "request_too_large"
+
+
+class Busy(MemorydError):
+    """The server has as much work as it takes on."""
+
+    code = "busy"
+    retryable = True
+
+
+class TimedOut(MemorydError):
+    """The work took longer than its limit."""
+
+    code = "timed_out"
+    retryable = True
+
+
+class ModelMissing(MemorydError):
+    """The embedding model is not installed."""
+
+    code = "model_missing"
+
+
+class ModelCorrupt(MemorydError):
+    """The embedding model's file is damaged or not an embedding model."""
+
+    code = "model_corrupt"
+
+
+class DownloadFailed(MemorydError):
+    """A download failed."""
+
+    code = "download_failed"
+    retryable = True
+
+
+class ChecksumMismatch(MemorydError):
+    """A downloaded file is not the one that was published."""
+
+    code = "checksum_mismatch"
+
+
+class EmbedderUnavailable(MemorydError):
+    """The embedder cannot answer now."""
+
+    code = "embedder_unavailable"
+    retryable = True
+
+
+class StoreFull(MemorydError):
+    """The disk that holds the index is full."""
+
+    code = "store_full"
+    retryable = True
+
+
+class StoreUnavailable(MemorydError):
+    """A store cannot be opened, read or written now."""
+
+    code = "store_unavailable"
+    retryable = True
+
+
+class StoreCorrupt(MemorydError):
+    """A store's files are damaged."""
+
+    code = "store_corrupt"
+
+
+class SchemaTooNew(MemorydError):
+    """The index was written by a newer memoryd."""
+
+    code = "schema_too_new"

@@ -1,0 +1,145 @@
+"""Which vectors are wanted, which LanceDB holds, and what is missing between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memoryd.store.database import Database
+from memoryd.store.model import EmbedderIdentity, document_id
+from memoryd.store.queue import add_job
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    id: int
+    fingerprint: str
+    model: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A passage that has no vector yet."""
+
+    passage_id: int
+    document_id: int
+    text_hash: bytes
+    text: str  # as it stands in the document; ``embedding_text`` says what of it is embedded
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A document that is not wholly searchable yet."""
+
+    workspace: str
+    path: str
+    phase: str  # "text": its words are not found yet; "vectors": its meaning is not
+
+
+class Generations:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def activate(self, identity: EmbedderIdentity, now: float) -> Generation:
+        """Make the identity's generation the one that is filled and searched."""
+        with self._database.write() as sql:
+            sql.execute(
+                "INSERT OR IGNORE INTO generations (fingerprint, model, dimension, created_at) VALUES (?, ?, ?, ?)",
+                (identity.fingerprint, identity.model, identity.dimension, now),
+            )
+            sql.execute("UPDATE generations SET active = (fingerprint = ?)", (identity.fingerprint,))
+        active = self.active()
+        assert active is not None  # noqa: S101 - inserted in the transaction above
+        return active
+
+    def active(self) -> Generation | None:
+        with self._database.read() as sql:
+            row = sql.execute("SELECT id, fingerprint, model, dimension FROM generations WHERE active").fetchone()
+        return Generation(*row) if row else None
+
+    def enqueue_incomplete(self, generation: int, now: float) -> int:
+        """Queue an embed job for each document whose vectors are not the ones that its passages want."""
+        with self._database.write() as sql:
+            rows = sql.execute(
+                """
+                SELECT DISTINCT d.workspace, d.path FROM passages p JOIN documents d ON d.id = p.document_id
+                 WHERE p.text_hash IS NOT NULL
+                   AND p.id NOT IN (SELECT passage_id FROM vectors WHERE generation = ?)
+                """,
+                (generation,),
+            ).fetchall()
+            for workspace, path in rows:
+                add_job(sql, "embed", workspace, path, now)
+        return len(rows)
+
+    def missing(self, generation: int, documents: Sequence[tuple[str, str]]) -> list[Wanted]:
+        """The passages of these documents that have no vector in the generation."""
+        wanted: list[Wanted] = []
+        with self._database.read() as sql:
+            for workspace, path in documents:
+                rows = sql.execute(
+                    """
+                    SELECT p.id, p.document_id, p.text_hash, p.text FROM passages p
+                     WHERE p.document_id = ? AND p.text_hash IS NOT NULL
+                       AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.generation = ? AND v.passage_id = p.id)
+                     ORDER BY p.ordinal
+                    """,
+                    (document_id(workspace, path), generation),
+                )
+                wanted.extend(Wanted(*row) for row in rows)
+        return wanted
+
+    def orphans(self, generation: int, documents: Sequence[tuple[str, str]] | None = None) -> list[int]:
+        """Vectors whose passage is gone, of these documents or (None) of all."""
+        gone = (
+            "SELECT v.passage_id FROM vectors v WHERE v.generation = ?"
+            " AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.id = v.passage_id)"
+        )
+        with self._database.read() as sql:
+            if documents is None:
+                return [row[0] for row in sql.execute(gone, (generation,))]
+            found: list[int] = []
+            for workspace, path in documents:
+                rows = sql.execute(f"{gone} AND v.document_id = ?", (generation, document_id(workspace, path)))
+                found.extend(row[0] for row in rows)
+            return found
+
+    def mark(self, generation: int, vectors: Iterable[tuple[int, int]]) -> None:
+        """LanceDB holds these (passage, document) now."""
+        with self._database.write() as sql:
+            sql.executemany(
+                "INSERT OR REPLACE INTO vectors (generation, passage_id, document_id) VALUES (?, ?, ?)",
+                [(generation, passage, document) for passage, document in vectors],
+            )
+
+    def unmark(self, generation: int, passages: Iterable[int]) -> None:
+        with self._database.write() as sql:
+            sql.executemany(
+                "DELETE FROM vectors WHERE generation = ? AND passage_id = ?", [(generation, p) for p in passages]
+            )
+
+    def marked(self, generation: int) -> set[int]:
+        """The passages whose vectors LanceDB holds, as far as the ledger knows."""
+        with self._database.read() as sql:
+            return {row[0] for row in sql.execute("SELECT passage_id FROM vectors WHERE generation = ?", (generation,))}
+
+    def hashes_in_use(self) -> set[bytes]:
+        with self._database.read() as sql:
+            rows = sql.execute("SELECT DISTINCT text_hash FROM passages WHERE text_hash IS NOT NULL")
+            return {row[0] for row in rows}
+
+    def pending(self, workspaces: Sequence[str]) -> list[Pending]:
+        """Documents with work before them, those whose words are missing first."""
+        with self._database.read() as sql:
+            rows = sql.execute(
+                """
+                SELECT workspace, path, min(phase) FROM (
+                    SELECT workspace, path, 'text' AS phase, run_after FROM jobs WHERE kind = 'index'
+                    UNION ALL
+                    SELECT workspace, path, 'vectors', run_after FROM jobs JOIN documents USING (workspace, path)
+                     WHERE kind = 'embed')
+                 GROUP BY workspace, path ORDER BY 3, run_after
+                """
+            ).fetchall()
+        return [Pending(*row) for row in rows if row[0] in workspaces]

@@ -1,0 +1,72 @@
+"""An exact vector search in memory: what LanceDB holds, as one matrix.
+
+While a memory is small a matrix product beats every index: it is exact, takes a millisecond, and needs no
+building. LanceDB stays the durable store; this is filled from it and follows each write.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryd.store.protocols import Match, Vectors
+
+_FIRST_ROWS = 1024
+
+
+class Mirror:
+    def __init__(self, dimension: int) -> None:
+        self._lock = threading.Lock()
+        self._rows: dict[int, int] = {}  # passage id -> row
+        self._ids: NDArray[np.int64] = np.empty(_FIRST_ROWS, np.int64)
+        self._documents: NDArray[np.int64] = np.empty(_FIRST_ROWS, np.int64)
+        self._matrix: Vectors = np.empty((_FIRST_ROWS, dimension), np.float32)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
+        with self._lock:
+            for identity, document, vector in zip(ids, documents, vectors, strict=True):
+                row = self._rows.setdefault(identity, len(self._rows))
+                if row == len(self._matrix):
+                    self._grow()
+                self._ids[row], self._documents[row], self._matrix[row] = identity, document, vector
+
+    def delete(self, ids: Collection[int]) -> None:
+        """Fill each hole with the last row, so that the matrix stays dense."""
+        with self._lock:
+            for identity in ids:
+                row = self._rows.pop(identity, None)
+                if row is None:
+                    continue
+                last = len(self._rows)
+                if row != last:
+                    self._ids[row], self._documents[row] = self._ids[last], self._documents[last]
+                    self._matrix[row] = self._matrix[last]
+                    self._rows[int(self._ids[row])] = row
+
+    def search(self, vector: Vectors, limit: int, documents: Collection[int] | None = None) -> list[Match]:
+        """The nearest by cosine, best first; only of the given documents, if any are given."""
+        with self._lock:
+            count = len(self._rows)
+            scores = self._matrix[:count] @ vector
+            candidates = np.arange(count)
+            if documents is not None:
+                candidates = np.flatnonzero(np.isin(self._documents[:count], np.fromiter(documents, np.int64)))
+                scores = scores[candidates]
+            if len(scores) > limit:
+                best = np.argpartition(scores, -limit)[-limit:]
+                candidates, scores = candidates[best], scores[best]
+            ids = self._ids[candidates]
+        order = np.lexsort((ids, -scores))  # ties by id, so that the same query always gives the same answer
+        return [Match(int(ids[place]), float(scores[place])) for place in order]
+
+    def _grow(self) -> None:
+        extra = len(self._matrix)
+        self._ids = np.concatenate([self._ids, np.empty(extra, np.int64)])
+        self._documents = np.concatenate([self._documents, np.empty(extra, np.int64)])
+        self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])

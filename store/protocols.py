@@ -1,0 +1,83 @@
+"""The seams with two real implementations, and what each side may rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryd.store.model import EmbedderIdentity
+
+Vectors = NDArray[np.float32]
+
+
+class Clock(Protocol):
+    """Wall-clock time, injected wherever behaviour depends on it."""
+
+    def __call__(self) -> float:
+        """Seconds since the epoch."""
+
+
+class Embedder(Protocol):
+    """Turns text into vectors.
+
+    Guarantees: rows come back in the order of the texts, float32, of the identity's dimension and of length 1;
+    the same text gives the same vector whatever it is batched with (to 1e-3 cosine); the empty string is
+    survived; text longer than the model's context is cut, never refused. One thread at a time.
+    Raises ``EmbedderUnavailable`` (try again) or ``ModelCorrupt`` (do not).
+    """
+
+    @property
+    def identity(self) -> EmbedderIdentity: ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
+
+    def embed_query(self, text: str) -> Vectors: ...
+
+    def count_tokens(self, text: str) -> int: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A passage that the vector search found."""
+
+    passage_id: int
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStats:
+    """What a vector index holds on disk."""
+
+    rows: int
+    bytes: int
+    versions: int
+    fragments: int
+
+
+class VectorIndex(Protocol):
+    """The vectors of one generation, by passage id.
+
+    Guarantees: ``upsert`` and ``delete`` are idempotent and durable when they return; what was written is seen
+    by the next ``search``; matches come best first, ties in a fixed order; with ``documents`` the limit is
+    filled from those documents alone. One writer, any number of searching threads.
+    Raises ``StoreUnavailable``, ``StoreFull`` (try again) or ``StoreCorrupt`` (rebuild).
+    """
+
+    def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None: ...
+
+    def delete(self, ids: Collection[int]) -> None: ...
+
+    def search(self, vector: Vectors, limit: int, documents: Collection[int] | None = None) -> list[Match]: ...
+
+    def ids(self) -> set[int]: ...
+
+    def compact(self) -> None:
+        """Merge small files and drop old versions."""
+
+    def stats(self) -> VectorStats: ...

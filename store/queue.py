@@ -1,0 +1,203 @@
+"""The durable queue: what is to be done, what failed and why, and when it is tried again.
+
+A key names what a job is about, so asking twice is asking once. A job that is asked for while it runs runs
+once more. Jobs that were running when the process died are queued again by ``recover``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+
+from memoryd.store.database import Database
+from memoryd.store.model import Job
+from memoryd.store.protocols import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A job that did not succeed yet, as status shows it."""
+
+    kind: str
+    workspace: str
+    path: str
+    reason: str
+    hint: str | None
+    attempts: int
+    parked: bool
+    next_retry: float | None  # unix time; None = only when asked or on the retry schedule
+
+
+def job_key(kind: str, workspace: str = "", path: str = "") -> str:
+    return ":".join(part for part in (kind, workspace, path) if part)
+
+
+def add_job(sql: sqlite3.Connection, kind: str, workspace: str, path: str, now: float) -> None:
+    """Queue a job inside the caller's transaction; ``Queue.notify`` is due after the commit."""
+    sql.execute(
+        """
+        INSERT INTO jobs (key, kind, workspace, path, state, run_after, enqueued_at)
+        VALUES (?, ?, ?, ?, 'queued', ?, ?)
+        ON CONFLICT (key) DO UPDATE SET
+            again     = (state = 'running'),
+            state     = iif(state = 'running', 'running', 'queued'),
+            attempts  = iif(state = 'running', attempts, 0),
+            run_after = iif(state = 'running', run_after, excluded.run_after)
+        """,
+        (job_key(kind, workspace, path), kind, workspace, path, now, now),
+    )
+
+
+class Queue:
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._changes = 0
+
+    def enqueue(self, kind: str, workspace: str = "", path: str = "") -> None:
+        self.enqueue_all([(kind, workspace, path)])
+
+    def enqueue_all(self, jobs: Iterable[tuple[str, str, str]]) -> None:
+        now = self._clock()
+        with self._database.write() as sql:
+            for kind, workspace, path in jobs:
+                add_job(sql, kind, workspace, path, now)
+        self.notify()
+
+    def claim(self, kinds: Sequence[str], limit: int = 1) -> list[Job]:
+        """Take the jobs that are due, oldest first, and mark them running."""
+        now = self._clock()
+        marks = ",".join("?" * len(kinds))
+        due = f"state = 'queued' AND kind IN ({marks}) AND run_after <= ?"
+        with self._database.read() as sql:  # a look without the write lock: an idle lane stays out of the way
+            if not sql.execute(f"SELECT 1 FROM jobs WHERE {due} LIMIT 1", (*kinds, now)).fetchone():  # noqa: S608 - marks are "?"
+                return []
+        with self._database.write() as sql:
+            rows = sql.execute(
+                f"SELECT key, kind, workspace, path, attempts, enqueued_at FROM jobs"  # noqa: S608 - marks are "?"
+                f" WHERE {due} ORDER BY run_after, key LIMIT ?",
+                (*kinds, now, limit),
+            ).fetchall()
+            sql.executemany("UPDATE jobs SET state = 'running', again = 0 WHERE key = ?", [(row[0],) for row in rows])
+        return [Job(*row) for row in rows]
+
+    def complete(self, jobs: Iterable[Job]) -> None:
+        with self._database.write() as sql:
+            for job in jobs:
+                sql.execute("DELETE FROM jobs WHERE key = ? AND NOT again", (job.key,))
+                self._release(sql, job, self._clock(), attempts=0)
+        self.notify()
+
+    def retry(self, job: Job, *, run_after: float, reason: str, hint: str | None) -> None:
+        """Queue a failed job for later; a request that came while it ran is served at once."""
+        with self._database.write() as sql:
+            sql.execute("UPDATE jobs SET reason = ?, hint = ? WHERE key = ?", (reason, hint, job.key))
+            self._release(sql, job, run_after, attempts=job.attempts + 1)
+        self.notify()
+
+    def park(self, job: Job, *, reason: str, hint: str | None) -> None:
+        """Set a job aside: trying again changes nothing until the file, the config or the machine does."""
+        with self._database.write() as sql:
+            sql.execute(
+                "UPDATE jobs SET state = iif(again, 'queued', 'parked'), again = 0, attempts = ?, reason = ?, hint = ?"
+                " WHERE key = ?",
+                (job.attempts + 1, reason, hint, job.key),
+            )
+        self.notify()
+
+    def give_back(self, jobs: Iterable[Job]) -> None:
+        """Return claimed jobs untouched: the process is stopping."""
+        with self._database.write() as sql:
+            for job in jobs:
+                self._release(sql, job, job.enqueued_at, attempts=job.attempts)
+        self.notify()
+
+    def recover(self) -> int:
+        """Queue again what was running when the process died."""
+        with self._database.write() as sql:
+            return sql.execute("UPDATE jobs SET state = 'queued', again = 0 WHERE state = 'running'").rowcount
+
+    def requeue_parked(self, kinds: Sequence[str] | None = None) -> int:
+        with self._database.write() as sql:
+            rows = sql.execute("SELECT key, kind FROM jobs WHERE state = 'parked'").fetchall()
+            keys = [(self._clock(), key) for key, kind in rows if kinds is None or kind in kinds]
+            sql.executemany("UPDATE jobs SET state = 'queued', attempts = 0, run_after = ? WHERE key = ?", keys)
+        self.notify()
+        return len(keys)
+
+    def forget_unserved(self, workspaces: Container[str]) -> None:
+        """Drop the jobs of workspaces that are no longer served, but for those that clear their vectors."""
+        with self._database.write() as sql:
+            rows = sql.execute("SELECT key, workspace FROM jobs WHERE workspace != '' AND kind != 'embed'").fetchall()
+            gone = [(key,) for key, workspace in rows if workspace not in workspaces]
+            sql.executemany("DELETE FROM jobs WHERE key = ?", gone)
+
+    def next_due(self, kinds: Sequence[str]) -> float | None:
+        """When the next queued job of these kinds may run (unix time); None = there is none."""
+        marks = ",".join("?" * len(kinds))
+        with self._database.read() as sql:
+            row = sql.execute(
+                f"SELECT min(run_after) FROM jobs WHERE state = 'queued' AND kind IN ({marks})",  # noqa: S608 - "?"
+                tuple(kinds),
+            ).fetchone()
+        return None if row[0] is None else float(row[0])
+
+    def depths(self) -> dict[tuple[str, str], int]:
+        """Jobs not ended, by (kind, state)."""
+        with self._database.read() as sql:
+            rows = sql.execute("SELECT kind, state, count(*) FROM jobs GROUP BY kind, state").fetchall()
+        return {(kind, state): count for kind, state, count in rows}
+
+    def oldest(self) -> float | None:
+        with self._database.read() as sql:
+            row = sql.execute("SELECT min(enqueued_at) FROM jobs WHERE state != 'parked'").fetchone()
+        return None if row[0] is None else float(row[0])
+
+    def failures(self) -> list[Failure]:
+        with self._database.read() as sql:
+            rows = sql.execute(
+                "SELECT kind, workspace, path, reason, hint, attempts, state = 'parked',"
+                " iif(state = 'parked', NULL, run_after)"
+                " FROM jobs WHERE reason IS NOT NULL AND attempts > 0 ORDER BY workspace, path, kind"
+            ).fetchall()
+        return [Failure(*row) for row in rows]
+
+    # -- waiting ------------------------------------------------------------------------------------------
+
+    def notify(self) -> None:
+        with self._changed:
+            self._changes += 1
+            self._changed.notify_all()
+
+    def changes(self) -> int:
+        with self._changed:
+            return self._changes
+
+    def wait_for_change(self, since: int, timeout: float | None) -> int:
+        """Sleep until something was queued, ended or notified after ``since``; returns the new count."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._changes != since, timeout)
+            return self._changes
+
+    def wait_until(self, true: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Sleep until a condition that the queue's jobs bring about holds."""
+        seen = self.changes()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not true():
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            seen = self.wait_for_change(seen, left)
+        return True
+
+    @staticmethod
+    def _release(sql: sqlite3.Connection, job: Job, run_after: float, *, attempts: int) -> None:
+        sql.execute(
+            "UPDATE jobs SET state = 'queued', attempts = iif(again, 0, ?), run_after = iif(again, 0, ?), again = 0"
+            " WHERE key = ? AND state = 'running'",
+            (attempts, run_after, job.key),
+        )

@@ -1,0 +1,4 @@
+"""The read path: query -> legs -> fusion -> decay -> hits, each stage pure but for the legs.
+
+``pipeline`` reads top to bottom as the life of a query.
+"""

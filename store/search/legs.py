@@ -1,0 +1,93 @@
+"""The legs: each brings chunks in its own order, best first, from the documents that the query may see."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Sequence
+
+from memoryd.store.protocols import Match, VectorIndex, Vectors
+from memoryd.store.search.answer import LegRank
+from memoryd.store.search.query import KeywordQuery
+
+Ranking = dict[int, LegRank]  # chunk id -> place, best first
+
+_PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
+
+_VISIBLE = "(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))"
+
+
+def keyword_leg(
+    sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None
+) -> Ranking:
+    """BM25 over the trigram index; a scan where every term is too short for it."""
+    visible = None if documents is None else json.dumps(list(documents))
+    if query.terms:
+        found = sql.execute(
+            f"""
+            SELECT c.id, -bm25(chunks_fts) AS score FROM chunks_fts
+              JOIN chunks c ON c.id = chunks_fts.rowid
+             WHERE chunks_fts MATCH :expression AND {_VISIBLE}
+             ORDER BY score DESC, c.key LIMIT :limit
+            """,  # noqa: S608 - the only thing put in is a constant
+            {"expression": query.expression, "documents": visible, "limit": limit},
+        )
+    elif query.short:
+        # How often the terms occur in how much text: enough to rank by, and every chunk that has one is found.
+        found = sql.execute(
+            f"""
+            SELECT id, score FROM (
+                SELECT c.id, c.key,
+                       (SELECT sum((length(f.text) - length(replace(f.text, t.value, ''))) / length(t.value))
+                          FROM json_each(:short) t) * 100.0 / (100 + length(f.text)) AS score
+                  FROM folded_chunks f JOIN chunks c ON c.id = f.id WHERE {_VISIBLE})
+             WHERE score > 0 ORDER BY score DESC, key LIMIT :limit
+            """,  # noqa: S608 - the only thing put in is a constant
+            {"short": json.dumps(query.short), "documents": visible, "limit": limit},
+        )
+    else:
+        return {}
+    return {chunk: LegRank(rank, score) for rank, (chunk, score) in enumerate(found, start=1)}
+
+
+def vector_leg(
+    sql: sqlite3.Connection, index: VectorIndex, vector: Vectors, limit: int, documents: Collection[int] | None
+) -> Ranking:
+    """The nearest passages, the best one standing for its chunk."""
+    matches = index.search(vector, limit * _PASSAGES_PER_CHUNK, documents)
+    return _chunks_of(sql, matches, limit)
+
+
+def _chunks_of(sql: sqlite3.Connection, matches: Sequence[Match], limit: int) -> Ranking:
+    """A passage in the overlap of two chunks counts for the first. Vectors that the ledger lost are ignored."""
+    ranking: Ranking = {}
+    for match in matches:
+        row = sql.execute(
+            """
+            SELECT c.id, p.ordinal FROM passages p
+              JOIN chunks c ON c.document_id = p.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+             WHERE p.id = ? ORDER BY c.ordinal LIMIT 1
+            """,
+            (match.passage_id,),
+        ).fetchone()
+        if row is None or row[0] in ranking:
+            continue
+        ranking[row[0]] = LegRank(len(ranking) + 1, match.cosine, passage=row[1])
+        if len(ranking) == limit:
+            break
+    return ranking
+
+
+def chunks_without_vectors(sql: sqlite3.Connection, chunks: Collection[int]) -> set[int]:
+    """Of these chunks, those of which the active generation lacks a vector: the vector leg cannot judge them yet."""
+    rows = sql.execute(
+        """
+        SELECT DISTINCT c.id FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
+          JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+         WHERE p.text_hash IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM vectors v JOIN generations g ON g.id = v.generation
+                            WHERE g.active AND v.passage_id = p.id)
+        """,
+        (json.dumps(list(chunks)),),
+    )
+    return {row[0] for row in rows}

@@ -1,0 +1,168 @@
+"""The life of a query: legs -> fusion -> decay -> dedup -> min_score -> hits."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date
+from typing import Protocol
+
+from memoryd.store.database import Database
+from memoryd.store.errors import MemorydError
+from memoryd.store.generations import Pending
+from memoryd.store.globs import matches_any
+from memoryd.store.protocols import VectorIndex, Vectors
+from memoryd.store.search.answer import Answer, Candidate, Degraded, Hit
+from memoryd.store.search.decay import age_in_days, decay_factor
+from memoryd.store.search.fusion import fuse
+from memoryd.store.search.legs import Ranking, chunks_without_vectors, keyword_leg, vector_leg
+from memoryd.store.search.query import build_query
+from memoryd.store.search.request import SearchQuery, SearchSettings
+from memoryd.store.search.snippet import cut_snippet
+
+
+class Semantics(Protocol):
+    """What the vector leg needs; raises a MemorydError with the reason while it is not there."""
+
+    def embed_query(self, text: str) -> Vectors: ...
+
+    def index(self) -> VectorIndex: ...
+
+
+def search(
+    query: SearchQuery,
+    settings: SearchSettings,
+    database: Database,
+    semantics: Semantics,
+    pending: Callable[[], list[Pending]],
+) -> Answer:
+    watch = _Stopwatch()
+    degraded: Degraded | None = None
+    rankings: dict[str, Ranking] = {}
+    weights = {"keyword": settings.keyword_weight, "vector": settings.vector_weight}
+
+    with database.read() as sql:
+        documents = visible_documents(sql, query)
+        if weights["keyword"] > 0:
+            with watch.stage("keyword"):
+                rankings["keyword"] = keyword_leg(sql, build_query(query.text), settings.candidates, documents)
+        if weights["vector"] > 0 and query.text.strip():
+            try:
+                with watch.stage("embed"):
+                    vector = semantics.embed_query(query.text)
+                with watch.stage("vector"):
+                    rankings["vector"] = vector_leg(sql, semantics.index(), vector, settings.candidates, documents)
+            except MemorydError as error:
+                degraded = Degraded("vector", error.message, error.hint)
+        with watch.stage("rank"):
+            late = chunks_without_vectors(sql, rankings.get("keyword", {}))
+            candidates = fuse(rankings, weights, settings.rrf_k, {"vector": late})
+            candidates = apply_decay(sql, candidates, query.today, settings)
+            hits = collect_hits(sql, candidates, query, settings)
+
+    return Answer(
+        query=query.text,
+        hits=hits,
+        pending=pending(),
+        degraded=degraded,
+        timings=watch.milliseconds,
+        candidates={leg: len(ranking) for leg, ranking in rankings.items()},
+    )
+
+
+def visible_documents(sql: sqlite3.Connection, query: SearchQuery) -> Collection[int] | None:
+    """The documents that the filters leave; None = all of them."""
+    if not (query.workspaces or query.sources or query.paths):
+        return None
+    rows = sql.execute("SELECT id, workspace, source, path FROM documents WHERE skipped IS NULL")
+    return {
+        identity
+        for identity, workspace, source, path in rows
+        if (not query.workspaces or workspace in query.workspaces)
+        and (not query.sources or source in query.sources)
+        and (not query.paths or matches_any(path, query.paths))
+    }
+
+
+def apply_decay(
+    sql: sqlite3.Connection, candidates: list[Candidate], today: date, settings: SearchSettings
+) -> list[Candidate]:
+    aged = []
+    for candidate in candidates:
+        written, evergreen = sql.execute(
+            "SELECT d.date, d.evergreen FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id = ?",
+            (candidate.chunk_id,),
+        ).fetchone()
+        age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=bool(evergreen))
+        aged.append(replace(candidate, age_days=age, decay=decay_factor(age, settings.decay)))
+    return sorted(aged, key=lambda candidate: -candidate.score)
+
+
+def collect_hits(
+    sql: sqlite3.Connection, candidates: list[Candidate], query: SearchQuery, settings: SearchSettings
+) -> list[Hit]:
+    limit = settings.limit if query.limit is None else query.limit
+    min_score = settings.min_score if query.min_score is None else query.min_score
+    hits: list[Hit] = []
+    seen: set[str] = set()
+    for candidate in candidates:
+        if len(hits) == limit or candidate.score < min_score:
+            break
+        hit, text = read_hit(sql, candidate, settings.snippet_chars)
+        if text.casefold().strip() in seen:
+            continue
+        seen.add(text.casefold().strip())
+        hits.append(hit)
+    return hits
+
+
+def read_hit(sql: sqlite3.Connection, candidate: Candidate, snippet_chars: int) -> tuple[Hit, str]:
+    key, first, last, heading, start_line, end_line, identity, workspace, path, source, written = sql.execute(
+        """
+        SELECT c.key, c.first_passage, c.last_passage, c.heading, c.start_line, c.end_line,
+               d.id, d.workspace, d.path, d.source, d.date
+          FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id = ?
+        """,
+        (candidate.chunk_id,),
+    ).fetchone()
+    passages = [
+        row[0]
+        for row in sql.execute(
+            "SELECT text FROM passages WHERE document_id = ? AND ordinal BETWEEN ? AND ? ORDER BY ordinal",
+            (identity, first, last),
+        )
+    ]
+    best = candidate.legs["vector"].passage if "vector" in candidate.legs else None
+    before = sum(map(len, passages[: best - first])) if best is not None else 0
+    best_length = len(passages[best - first]) if best is not None else 0
+    text = "".join(passages)
+    hit = Hit(
+        id=key,
+        workspace=workspace,
+        path=path,
+        start_line=start_line,
+        end_line=end_line,
+        heading=heading,
+        source=source,
+        date=date.fromisoformat(written) if written else None,
+        score=candidate.score,
+        snippet=cut_snippet(text, before, before + best_length, snippet_chars),
+        candidate=candidate,
+    )
+    return hit, text
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self.milliseconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.milliseconds[name] = (time.perf_counter() - start) * 1000

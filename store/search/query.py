@@ -1,0 +1,55 @@
+"""From what the user typed to what FTS5 is asked: every term quoted, OR-joined, never an FTS5 operator.
+
+The trigram index matches substrings of three characters or more. Runs of scripts written without spaces
+become overlapping trigrams, so that words which are present but not adjacent are found. Terms that are too
+short for the index are kept apart, for a scan.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memoryd.store.folding import fold
+
+_MIN_TERM = 3
+_MAX_TERMS = 64  # a pasted page is a query too, but its first words are enough to find it
+
+# Ideographs, kana, and the scripts of South-East Asia: written without spaces between words.
+_UNSPACED = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+_WORDS = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+_EDGES = re.compile(r"^\W+|\W+$")
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordQuery:
+    terms: tuple[str, ...]  # folded, each of three characters or more
+    short: tuple[str, ...]  # folded, of one or two characters
+
+    @property
+    def expression(self) -> str:
+        """The FTS5 expression; empty where no term is long enough."""
+        return " OR ".join(f'"{term.replace(chr(34), chr(34) * 2)}"' for term in self.terms)
+
+
+def build_query(text: str) -> KeywordQuery:
+    terms: dict[str, None] = {}  # a set that keeps its order
+    short: dict[str, None] = {}
+    for word in _WORDS.findall(fold(text)):
+        if _UNSPACED_RUN.fullmatch(word):
+            pieces = _ngrams(word)
+        else:
+            pieces = [_EDGES.sub("", word) or word]
+        for piece in pieces:
+            (terms if len(piece) >= _MIN_TERM else short)[piece] = None
+    return KeywordQuery(tuple(terms)[:_MAX_TERMS], tuple(short)[:_MAX_TERMS])
+
+
+def _ngrams(run: str) -> list[str]:
+    if len(run) <= _MIN_TERM:
+        return [run]
+    return [run[start : start + _MIN_TERM] for start in range(len(run) - _MIN_TERM + 1)]

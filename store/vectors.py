@@ -1,0 +1,161 @@
+"""LanceDB, the durable store of vectors: one table a generation. The only module that imports lancedb.
+
+Writes come in batches, one commit each; old versions and small fragments are cleared by ``compact`` from the
+same writer. Searches are served from the mirror while the table is small, from LanceDB when it is not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.mirror import Mirror
+from memoryd.store.protocols import Match, Vectors, VectorStats
+
+MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
+_DELETE_BATCH = 1000
+
+
+class LanceVectors:
+    def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
+        self.folder = folder
+        self.name = f"vectors_{fingerprint}"
+        self._dimension = dimension
+        with translated_errors(folder):
+            self._table = _open_table(folder, self.name, dimension)
+            self._mirror = self._load_mirror()
+
+    def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
+        if not ids:
+            return
+        import pyarrow as pa
+
+        rows = pa.table(
+            [
+                pa.array(ids, pa.int64()),
+                pa.array(documents, pa.int64()),
+                pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), self._dimension),
+            ],
+            schema=_schema(self._dimension),
+        )
+        with translated_errors(self.folder):
+            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge.execute(rows)
+        if self._mirror is not None:
+            self._mirror.upsert(ids, documents, vectors)
+            if len(self._mirror) > MIRROR_ROWS:
+                self._mirror = None
+
+    def delete(self, ids: Collection[int]) -> None:
+        ordered = sorted(ids)
+        with translated_errors(self.folder):
+            for start in range(0, len(ordered), _DELETE_BATCH):
+                listed = ",".join(map(str, ordered[start : start + _DELETE_BATCH]))
+                self._table.delete(f"id IN ({listed})")
+        if self._mirror is not None:
+            self._mirror.delete(ids)
+
+    def search(self, vector: Vectors, limit: int, documents: Collection[int] | None = None) -> list[Match]:
+        mirror = self._mirror
+        if mirror is not None:
+            return mirror.search(vector, limit, documents)
+        with translated_errors(self.folder):
+            query = self._table.search(vector).distance_type("cosine").select(["id", "_distance"]).limit(limit)
+            if documents is not None:
+                listed = ",".join(map(str, documents)) or "NULL"
+                query = query.where(f"document IN ({listed})", prefilter=True)
+            rows = query.to_list()
+        found = [Match(row["id"], 1.0 - row["_distance"]) for row in rows]
+        return sorted(found, key=lambda match: (-match.cosine, match.passage_id))
+
+    def ids(self) -> set[int]:
+        with translated_errors(self.folder):
+            rows = self._table.search().select(["id"]).to_arrow()
+        return set(rows["id"].to_pylist())
+
+    def compact(self) -> None:
+        with translated_errors(self.folder), warnings.catch_warnings():
+            # It warns that concurrent users of old versions fail; this process is the only one, by its lock.
+            warnings.simplefilter("ignore", UserWarning)
+            self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+
+    def stats(self) -> VectorStats:
+        with translated_errors(self.folder):
+            held = self._table.stats()
+            return VectorStats(
+                rows=held["num_rows"],
+                bytes=sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file()),
+                versions=len(self._table.list_versions()),
+                fragments=held["fragment_stats"]["num_fragments"],
+            )
+
+    def _load_mirror(self) -> Mirror | None:
+        if self._table.count_rows() > MIRROR_ROWS:
+            return None
+        mirror = Mirror(self._dimension)
+        rows = self._table.to_arrow()
+        matrix = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        mirror.upsert(
+            rows["id"].to_pylist(),
+            rows["document"].to_pylist(),
+            np.asarray(matrix, np.float32).reshape(-1, self._dimension),
+        )
+        return mirror
+
+
+def discard(folder: Path) -> None:
+    """Remove the vectors from disk: they are rebuilt from the embedding cache."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _schema(dimension: int) -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [("id", pa.int64()), ("document", pa.int64()), ("vector", pa.list_(pa.float32(), dimension))]
+    )
+
+
+def _open_table(folder: Path, name: str, dimension: int) -> Any:
+    import lancedb
+
+    database = lancedb.connect(folder)
+    if name in database.list_tables().tables:
+        return database.open_table(name)
+    return database.create_table(name, schema=_schema(dimension))
+
+
+@contextmanager
+def translated_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except MemorydError:
+        raise
+    except Exception as error:  # noqa: BLE001 - lancedb raises many unrelated types; this is its fence
+        raise translate(error, folder) from error
+
+
+def translate(error: Exception, folder: Path) -> MemorydError:
+    words = str(error)
+    if "No space left" in words or "os error 28" in words:
+        return StoreFull(f"No space left for the vectors: {folder}", hint="Free some space on that disk")
+    if any(sign in words for sign in ("ermission denied", "ead-only file system", "os error 13", "os error 30")):
+        return StoreUnavailable(f"The vectors cannot be written: {folder}", hint="Check the folder's permissions")
+    if any(sign in words for sign in ("orrupt", "not found", "Not found", "Invalid", "invalid", "LanceError")):
+        return StoreCorrupt(
+            f"The vector store is damaged: {_first_line(words)}",
+            hint=f"memoryd rebuilds {folder} from the embedding cache at the next start",
+        )
+    return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
+
+
+def _first_line(words: str) -> str:
+    return words.strip().splitlines()[0][:200] if words.strip() else "no message"

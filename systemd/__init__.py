@@ -1,0 +1,1 @@
+"""Unit files for running memoryd as a systemd user service."""
