@@ -81,9 +81,7 @@ class Client:
                 return answer
             if answer.get("id") is None and "error" in answer:
                 _raise_error(answer["error"])  # refused before our request was understood
-            raise MemorydError(
-                "The daemon answered another request than ours.", hint="Please report this as a bug."
-            )
+            raise MemorydError("The daemon answered another request than ours.", hint="Please report this as a bug.")
 
     def _connect(self, deadline: float | None) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -144,9 +142,7 @@ def _parse_answer(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise MemorydError(
-            "What listens on the socket does not speak JSON-RPC.", hint="Is the socket path right?"
-        )
+        raise MemorydError("What listens on the socket does not speak JSON-RPC.", hint="Is the socket path right?")
     return answer
 
 

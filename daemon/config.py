@@ -40,9 +40,7 @@ class Workspace:
     Once loaded, the path is absolute and without symlinks, and the name is unique and not empty.
     """
 
-    path: Path = field(
-        metadata=about("The folder, relative to this file; ~ and $VARIABLES are expanded.", form="path")
-    )
+    path: Path = field(metadata=about("The folder, relative to this file; ~ and $VARIABLES are expanded.", form="path"))
     name: str = field(default="", metadata=about("Its name; empty: the folder's own.", form="name"))
     include: tuple[str, ...] = field(
         default=INCLUDE, metadata=about("Files that are indexed, as globs inside the folder.", form="glob")
@@ -66,9 +64,7 @@ class Index:
     max_file_bytes: int = field(
         default=10_485_760, metadata=about("Larger files are skipped and named in status.", 1024, 2**30)
     )
-    settle_ms: int = field(
-        default=200, metadata=about("Quiet milliseconds before a file that grows is read.", 0, 5000)
-    )
+    settle_ms: int = field(default=200, metadata=about("Quiet milliseconds before a file that grows is read.", 0, 5000))
     max_attempts: int = field(default=5, metadata=about("Failed tries after which a job is parked.", 1, 100))
 
 
@@ -78,15 +74,11 @@ class Embedder:
 
     model: str = field(
         default="all-minilm-l6-v2",
-        metadata=about(
-            'A name from `memoryd model list`, a .gguf file, or "hf:org/repo/file.gguf".', form="model"
-        ),
+        metadata=about('A name from `memoryd model list`, a .gguf file, or "hf:org/repo/file.gguf".', form="model"),
     )
     threads: int = field(default=0, metadata=about("CPU threads for embedding; 0: memoryd decides.", 0, 256))
     batch_tokens: int = field(default=512, metadata=about("Tokens embedded in one go.", 128, 65_536))
-    auto_install: bool = field(
-        default=True, metadata=about("Install a missing model; false: never download.")
-    )
+    auto_install: bool = field(default=True, metadata=about("Install a missing model; false: never download."))
     query_prefix: str = field(default="", metadata=about("Put before a query, for models that want it."))
     document_prefix: str = field(default="", metadata=about("Put before a passage, for models that want it."))
 
@@ -106,9 +98,7 @@ class Decay:
     half_life_days: float = field(
         default=30.0, metadata=about("Age at which a note's decay factor is one half.", above=0, high=36_500)
     )
-    strength: float = field(
-        default=0.2, metadata=about("How much age matters: 0 not at all, 1 the full factor.", 0, 1)
-    )
+    strength: float = field(default=0.2, metadata=about("How much age matters: 0 not at all, 1 the full factor.", 0, 1))
 
 
 @dataclass(frozen=True, slots=True)

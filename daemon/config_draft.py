@@ -42,11 +42,7 @@ class Draft:
 
     def take_table(self, table: Mapping[str, Any], place: Place, folder: Path, inside: str = "") -> None:
         """A TOML table and the tables in it."""
-        known = {
-            inside + key.removeprefix(inside).partition(".")[0]
-            for key in self.settings
-            if key.startswith(inside)
-        }
+        known = {inside + key.removeprefix(inside).partition(".")[0] for key in self.settings if key.startswith(inside)}
         for name, value in table.items():
             key = inside + name
             if "." in name or key not in known:

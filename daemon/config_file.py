@@ -102,9 +102,7 @@ def _read_text(file: Path, *, must_exist: bool) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         if not must_exist:
             return None
-        raise ConfigInvalid(
-            (f"{file}: there is no such file",), hint="check --config and MEMORYD_CONFIG"
-        ) from None
+        raise ConfigInvalid((f"{file}: there is no such file",), hint="check --config and MEMORYD_CONFIG") from None
     except OSError as error:
         raise ConfigInvalid((f"{file}: cannot be read: {error.strerror}",)) from error
     except UnicodeDecodeError as error:

@@ -117,9 +117,7 @@ def _name_all(candidates: Sequence[Candidate], problems: list[str]) -> list[Cand
     taken, named = set(given), []
     for place, workspace in candidates:
         if given.count(workspace.name) > 1:
-            problems.append(
-                f"{place}: found the name {describe(workspace.name)} twice; allowed: unique names"
-            )
+            problems.append(f"{place}: found the name {describe(workspace.name)} twice; allowed: unique names")
         name = workspace.name or _unused_name(workspace.path, taken)
         taken.add(name)
         named.append(Candidate(place, replace(workspace, path=_real(workspace.path), name=name)))
@@ -137,9 +135,7 @@ def _overlaps(candidates: Sequence[Candidate]) -> Iterator[str]:
 
 def _unused_name(path: Path, taken: set[str]) -> str:
     name = clean_name(path.name)[:60] or "root"
-    return next(
-        each for number in count(1) if (each := name if number == 1 else f"{name}-{number}") not in taken
-    )
+    return next(each for number in count(1) if (each := name if number == 1 else f"{name}-{number}") not in taken)
 
 
 def _real(path: Path) -> Path:

@@ -31,9 +31,7 @@ Handler = Callable[[Mapping[str, Any]], object]
 class OnRequest(Protocol):
     """Told once about every request, on the loop's thread, when its answer is ready."""
 
-    def __call__(
-        self, method: str, took_ms: float, error_code: str | None, bytes_in: int, bytes_out: int
-    ) -> None: ...
+    def __call__(self, method: str, took_ms: float, error_code: str | None, bytes_in: int, bytes_out: int) -> None: ...
 
 
 class OnError(Protocol):
@@ -57,9 +55,7 @@ class Method:
 class Dispatcher:
     """Runs requests, a bounded number at a time."""
 
-    def __init__(
-        self, methods: Mapping[str, Method], limits: Limits, on_request: OnRequest, on_error: OnError
-    ) -> None:
+    def __init__(self, methods: Mapping[str, Method], limits: Limits, on_request: OnRequest, on_error: OnError) -> None:
         self._methods = methods
         self._timeout_s = limits.request_timeout_s
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="memoryd-request")
@@ -118,9 +114,7 @@ class Dispatcher:
                 if inspect.iscoroutinefunction(method.handler):
                     return encode_result(request.id, await method.handler(params))
                 loop = asyncio.get_running_loop()
-                outcome = await loop.run_in_executor(
-                    self._threads, _run_blocking, method.handler, params, request
-                )
+                outcome = await loop.run_in_executor(self._threads, _run_blocking, method.handler, params, request)
         except TimeoutError:
             if not scope.expired():
                 raise

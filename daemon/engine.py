@@ -29,9 +29,7 @@ EMBED_BATCH = 32  # documents whose passages are embedded and committed together
 
 
 class Engine:
-    def __init__(
-        self, config: Config, paths: Paths, load_embedder: LoadEmbedder, clock: Clock = time.time
-    ) -> None:
+    def __init__(self, config: Config, paths: Paths, load_embedder: LoadEmbedder, clock: Clock = time.time) -> None:
         self.config = config
         self.paths = paths
         self.clock = clock

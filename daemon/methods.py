@@ -19,8 +19,8 @@ from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.params import parse_params
-from memoryd.daemon.server import Server
 from memoryd.daemon.requests import GetRequest, IndexRequest, PingRequest, SearchRequest, StatusRequest
+from memoryd.daemon.server import Server
 from memoryd.daemon.status import brief_status, full_status
 from memoryd.daemon.watcher import Watcher
 from memoryd.jobs.reading import decode_text, read_file
@@ -220,7 +220,9 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
     if explain:
         candidate = hit.candidate
         result["explain"] = {
-            "legs": {leg: {"rank": place.rank, "score": round(place.score, 4)} for leg, place in candidate.legs.items()},
+            "legs": {
+                leg: {"rank": place.rank, "score": round(place.score, 4)} for leg, place in candidate.legs.items()
+            },
             "fused": round(candidate.fused, 4),
             "decay": round(candidate.decay, 4),
             "age_days": candidate.age_days,

@@ -117,9 +117,7 @@ def encode_error(id_: Id, error: WireError) -> bytes:
     """The answer of a call that failed."""
     data = {"code": error.code, "hint": error.hint, "retryable": error.retryable}
     number = ERROR_NUMBERS.get(error.code, ERROR_NUMBERS["internal"])
-    return _encode(
-        {"jsonrpc": "2.0", "id": id_, "error": {"code": number, "message": error.message, "data": data}}
-    )
+    return _encode({"jsonrpc": "2.0", "id": id_, "error": {"code": number, "message": error.message, "data": data}})
 
 
 def encode_batch(answers: Sequence[bytes]) -> bytes:

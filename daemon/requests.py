@@ -37,9 +37,7 @@ class SearchRequest:
 class GetRequest:
     """Reads a document or some of its lines. ``path`` may name the lines itself: ``notes.md:10-20``."""
 
-    path: str = field(
-        metadata=rule("The document, relative to its workspace: PATH[:FROM[-TO]].", blank=False)
-    )
+    path: str = field(metadata=rule("The document, relative to its workspace: PATH[:FROM[-TO]].", blank=False))
     from_line: int | None = field(
         default=None, metadata=rule("First line, from 1.", name="from", minimum=1, maximum=LAST_LINE)
     )

@@ -68,9 +68,7 @@ class Server:
         else:
             check_inherited(self._listener)
         # Not start_unix_server: from Python 3.13 on that one removes the file itself, an inherited one too.
-        self._server = await asyncio.start_server(
-            self._admit, sock=self._listener, backlog=BACKLOG, limit=READ_BYTES
-        )
+        self._server = await asyncio.start_server(self._admit, sock=self._listener, backlog=BACKLOG, limit=READ_BYTES)
 
     async def stop(self, deadline_s: float) -> int:
         """Stops in order and returns how many requests were cut off at the deadline."""
@@ -117,6 +115,8 @@ class Server:
         self._connections[connection] = task
         try:
             await connection.run()
+        except asyncio.CancelledError:
+            pass  # only stop() cancels, and awaits us; asyncio's streams would log it as a crash
         finally:
             del self._connections[connection]
 

@@ -1,4 +1,4 @@
-"""How the daemon is, and whether it can be trusted: computed from the disk and the stores, each time it is asked."""
+"""How the daemon is, and whether it can be trusted: worked out from disk and stores each time it is asked."""
 
 from __future__ import annotations
 
@@ -54,9 +54,11 @@ def full_status(engine: Engine, watchers: dict[str, Watcher], server: Server | N
     ]
     embedder = _embedder(engine, reasons)
     stores = _stores(engine, reasons)
-    for failure in failures:
-        if failure.kind in ("maintain", "reconcile"):
-            reasons.append(_reason(f"{failure.kind}_failing", failure.reason, failure.hint))
+    reasons.extend(
+        _reason(f"{failure.kind}_failing", failure.reason, failure.hint)
+        for failure in failures
+        if failure.kind in ("maintain", "reconcile")
+    )
     if not engine.workspaces:
         hint = "Add a [[workspace]] block to the config file, or start memoryd in a folder that holds a memory"
         reasons.append(_reason("no_workspace", "no workspace is configured", hint))
@@ -79,7 +81,9 @@ def full_status(engine: Engine, watchers: dict[str, Watcher], server: Server | N
             "connections": server.connections if server else 0,
             "in_flight": server.in_flight if server else 0,
         },
-        "last_errors": [{**asdict(mishap), "at": _iso(mishap.at)} for mishap in reversed(engine.worker.mishaps)][:LISTED],
+        "last_errors": [{**asdict(mishap), "at": _iso(mishap.at)} for mishap in reversed(engine.worker.mishaps)][
+            :LISTED
+        ],
         "config_file": str(engine.config.file) if engine.config.file else None,
         "notes": list(engine.config.notes),
     }
@@ -106,7 +110,11 @@ def _workspace(
     skipped = _skipped(engine, name, found)
     if failed:
         reasons.append(
-            _reason("files_failed", f"{name}: {len(failed)} files could not be indexed", "They are listed below, with reasons")
+            _reason(
+                "files_failed",
+                f"{name}: {len(failed)} files could not be indexed",
+                "They are listed below, with reasons",
+            )
         )
     seen = watcher.status() if watcher else None
     if seen and seen.mode == "polling" and found is not None:

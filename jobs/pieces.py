@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import regex
+
 from memoryd.jobs.breaks import Break, Rank, read_breaks
 from memoryd.jobs.markdown import Kind
 from memoryd.jobs.tokens import estimate_tokens, token_ends
@@ -116,11 +117,13 @@ def _cut_characters(text: str, start: int, end: int, rank: Rank, heading: str) -
     """Cut wherever an estimated token and a character end together."""
     characters = _character_ends(text, start, end)
     character_end = start
+    # In ASCII every character is one code point, but for a carriage return with its line feed.
+    is_plain = text[start:end].isascii() and text.find("\r", start, end) < 0
     tokens = 0
     for token_end in token_ends(text, start, end):
         tokens += 1
         while character_end < token_end:
-            character_end = next(characters)
+            character_end = token_end if is_plain else next(characters)
         if token_end == character_end < end:
             yield Piece(token_end, tokens, Rank.CHARACTER, heading)
             tokens = 0

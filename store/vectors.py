@@ -139,7 +139,7 @@ def translated_errors(folder: Path) -> Iterator[None]:
         yield
     except MemorydError:
         raise
-    except Exception as error:  # noqa: BLE001 - lancedb raises many unrelated types; this is its fence
+    except Exception as error:
         raise translate(error, folder) from error
 
 

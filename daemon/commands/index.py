@@ -22,7 +22,9 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         description="Look at the files, index what changed, and return when the index is current. "
         "The daemon does this by itself; use it in scripts, or to index without a daemon.",
     )
-    parser.add_argument("path", nargs="*", metavar="PATH", help="only these files or folders, relative to the workspace")
+    parser.add_argument(
+        "path", nargs="*", metavar="PATH", help="only these files or folders, relative to the workspace"
+    )
     parser.add_argument("--force", action="store_true", help="read and split everything again, changed or not")
     parser.add_argument("--workspace", action="append", default=[], metavar="NAME", help="only this workspace")
     add_common(parser)
@@ -90,5 +92,3 @@ def _print_result(result: dict[str, Any]) -> None:
             say(f"    → {result['degraded']['hint']}")
     if result["complete"] and not result["failed"]:
         say(f"The index is current ({result['took_ms'] / 1000:.1f} s).")
-
-

@@ -92,7 +92,7 @@ def _welcome(paths: Paths, sample: str | None) -> None:
                 print_answer(answer)
                 print_caveats(answer)
                 sys.stdout.flush()
-            say(f"\nAsk it from another terminal:  {_program()} search \"your question\"")
+            say(f'\nAsk it from another terminal:  {_program()} search "your question"')
             say(f"Look after it:                 {_program()} status\nStop it:                       Ctrl-C")
     except MemorydError as error:
         say(f"memoryd: {error.message}")

@@ -18,10 +18,14 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         epilog="The citation PATH:FROM-TO can be given to 'memoryd get' as it stands.",
     )
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for, in any words and any script")
-    parser.add_argument("--limit", "-n", type=int, metavar="N", help="at most N hits (1 to 100; default from the config)")
+    parser.add_argument(
+        "--limit", "-n", type=int, metavar="N", help="at most N hits (1 to 100; default from the config)"
+    )
     parser.add_argument("--min-score", type=float, metavar="X", help="leave out hits that score less than X (0 to 1)")
     parser.add_argument("--source", action="append", default=[], metavar="S", help="only this source: memory or skills")
-    parser.add_argument("--path", action="append", default=[], metavar="GLOB", help="only files that match, e.g. 'memory/2026-*'")
+    parser.add_argument(
+        "--path", action="append", default=[], metavar="GLOB", help="only files that match, e.g. 'memory/2026-*'"
+    )
     parser.add_argument("--workspace", action="append", default=[], metavar="NAME", help="only this workspace")
     parser.add_argument("--explain", action="store_true", help="show how each score came about")
     add_common(parser)
@@ -73,7 +77,9 @@ def explained(hit: dict[str, Any]) -> str:
     explain = hit["explain"]
     legs = [f"{leg} #{place['rank']} ({place['score']:.3f})" for leg, place in explain["legs"].items()]
     age = "evergreen" if explain["age_days"] is None else f"{plural(explain['age_days'], 'day')} old"
-    return f"{hit['score']:.3f} = {' + '.join(legs)} → fused {explain['fused']:.3f} × decay {explain['decay']:.3f} ({age})"
+    return (
+        f"{hit['score']:.3f} = {' + '.join(legs)} → fused {explain['fused']:.3f} × decay {explain['decay']:.3f} ({age})"
+    )
 
 
 def _print_pretty(answer: dict[str, Any]) -> None:
@@ -83,7 +89,9 @@ def _print_pretty(answer: dict[str, Any]) -> None:
     out = console()
     for number, hit in enumerate(answer["results"], start=1):
         title = Text.assemble(
-            (f"{number:>2}  ", "dim"), (lines_of(hit), "bold cyan"), (f"   {hit['score']:.2f}", "green"),
+            (f"{number:>2}  ", "dim"),
+            (lines_of(hit), "bold cyan"),
+            (f"   {hit['score']:.2f}", "green"),
         )
         if hit["heading"]:
             title.append(f"   {hit['heading']}", "yellow")

@@ -133,7 +133,9 @@ def _facts(status: dict[str, Any]) -> RenderableType:
         f"ledger {size(ledger['bytes'])} (schema {ledger['schema_version']}) · {held}"
         f" · embedding cache {size(stores['embedding_cache']['bytes'])}",
     )
-    waiting = f"{plural(queue['depth'], 'job')}, the oldest for {span(queue['oldest_s'] or 0)}" if queue["depth"] else "empty"
+    waiting = (
+        f"{plural(queue['depth'], 'job')}, the oldest for {span(queue['oldest_s'] or 0)}" if queue["depth"] else "empty"
+    )
     parked = f" · {plural(queue['parked'], 'job')} parked" if queue["parked"] else ""
     facts.add_row("  queue", waiting + parked)
     runs = " · ".join(f"{name} {until(at)}" for name, at in sorted(status["scheduler"].items(), key=lambda run: run[1]))

@@ -7,8 +7,9 @@ and many short texts share one pass, each as a sequence of its own.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
+import re
+import unicodedata
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryd.jobs.embedders.fingerprint import fingerprint
 from memoryd.jobs.embedders.packing import pack
+from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt
 from memoryd.store.model import EmbedderIdentity
@@ -29,6 +32,7 @@ MOST_SEQUENCES: Final = 64  # texts per pass
 FLASH_ATTENTION: Final = 1
 _POOLINGS: Final = {"mean": 1, "cls": 2, "last": 3}
 _CHARACTERS_PER_TOKEN: Final = 32  # no text needs more of them to fill the context; the rest is not read
+_HANGUL: Final = re.compile("[가-힣]+")
 _LOG_LEVEL_WARNING: Final = 2
 _LOG_LEVEL_ERROR: Final = 3
 
@@ -73,6 +77,7 @@ class LlamaEmbedder:
         self._model: Any = None
         self._context: Any = None
         facts = verify_gguf(path)
+        self._strips_accents = facts.strips_accents
         self._limit = min(facts.context, batch_tokens)
         self._capacity = batch_tokens
         self._llama = _library()
@@ -80,7 +85,9 @@ class LlamaEmbedder:
             self._load(facts, threads or default_threads())
             self.identity = EmbedderIdentity(
                 model=name or path.stem,
-                fingerprint=_fingerprint(path, facts.pooling, query_prefix, document_prefix, text_version),
+                fingerprint=fingerprint(
+                    hash_file(path), facts.pooling, query_prefix, document_prefix, text_version
+                ),
                 dimension=self._dimension,
             )
             self._embed(["warm up"])
@@ -94,7 +101,8 @@ class LlamaEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """The vector of one query."""
-        return self._embed([self._query_prefix + text])[0]
+        vector: Vectors = self._embed([self._query_prefix + text])[0]
+        return vector
 
     def count_tokens(self, text: str) -> int:
         """How many tokens the text has for this model, its own marks not counted."""
@@ -156,9 +164,7 @@ class LlamaEmbedder:
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         if self._context is None:
-            raise EmbedderUnavailable(
-                "the embedder is closed", hint="memoryd is stopping; ask again once it runs."
-            )
+            raise EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")
         vectors = np.empty((len(texts), self._dimension), np.float32)
         sequences = [self._cut(self._tokenize(text[: self._limit * _CHARACTERS_PER_TOKEN])) for text in texts]
         for group in pack([len(tokens) for tokens in sequences], PACK_TOKENS, MOST_SEQUENCES):
@@ -196,16 +202,20 @@ class LlamaEmbedder:
         return np.ctypeslib.as_array(pointer, (self._dimension,))
 
     def _tokenize(self, text: str, *, special: bool = True) -> NDArray[np.int32]:
-        # Marks of the model that stand in a note ("[SEP]") are text there, not marks: parse_special is False.
+        if self._strips_accents:
+            # llama.cpp's own decomposition keeps only the first letter of a Korean syllable.
+            text = _HANGUL.sub(lambda syllables: unicodedata.normalize("NFD", syllables[0]), text)
         data = text.encode("utf-8", "replace")
         room = len(data) + 8
         while True:
             buffer = (ctypes.c_int32 * room)()
+            # The last argument: a mark of the model that stands in a note ("[SEP]") is text there.
             count = self._llama.llama_tokenize(
                 self._vocabulary, data, len(data), buffer, room, special, False
             )
             if count >= 0:
-                return np.frombuffer(buffer, np.int32, count)
+                tokens: NDArray[np.int32] = np.ctypeslib.as_array(buffer)[:count]
+                return tokens
             room = -count
 
     def _cut(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -213,7 +223,7 @@ class LlamaEmbedder:
             return np.zeros(1, np.int32)
         if len(tokens) <= self._limit:
             return tokens
-        # The last token is the model's end mark where it has one; where not, one token more or less is nothing.
+        # The last token is the model's end mark, where it has one.
         return np.append(tokens[: self._limit - 1], tokens[-1])
 
 
@@ -224,11 +234,3 @@ def default_threads() -> int:
 
 def _complained() -> str:
     return ": " + "; ".join(_complaints) if _complaints else ""
-
-
-def _fingerprint(path: Path, *parts: str) -> str:
-    with path.open("rb") as file:
-        digest = hashlib.blake2b(hashlib.file_digest(file, "sha256").digest(), digest_size=8)
-    for part in parts:
-        digest.update(b"\0" + part.encode())
-    return digest.hexdigest()

@@ -6,7 +6,6 @@ stay in float32. The same input and the same ``gguf`` package give the same byte
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryd.jobs.models.catalogue import BertShape
+from memoryd.jobs.models.disk import publish
 from memoryd.store.errors import ModelCorrupt
 
 WORD_START: Final = "▁"  # marks a token that begins a word; WordPiece marks the others, with ##
@@ -50,18 +50,15 @@ def convert_bert(
     weights: Path, vocabulary: Path, destination: Path, shape: BertShape, *, quantization: str = "f16"
 ) -> None:
     """Write ``destination`` from ``model.safetensors`` and ``vocab.txt``; it appears whole or not at all."""
-    tensors = {
-        _rename(name): tensor for name, tensor in _read_tensors(weights).items() if not _is_unused(name)
-    }
+    published = _read_tensors(weights)
+    tensors = {_rename(name): tensor for name, tensor in published.items() if not _UNUSED.fullmatch(name)}
     # Not splitlines(): U+0085 and U+2028 may be tokens.
     tokens = vocabulary.read_text(encoding="utf-8").rstrip("\n").split("\n")
     _check_shapes(tensors, tokens, weights)
     part = destination.with_name(f"{destination.name}.part")
     try:
         _write(part, tensors, tokens, shape, quantization)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(destination)
+        publish(part, destination)
     finally:
         part.unlink(missing_ok=True)
 
@@ -121,7 +118,7 @@ def _read_tensors(weights: Path) -> Mapping[str, NDArray[Any]]:
         tensors: Mapping[str, NDArray[Any]] = load_file(weights)
     except SafetensorError as error:
         raise ModelCorrupt(
-            f"{weights} is not a whole safetensors file: {error}", hint="Download it again."
+            f"{weights} is not a whole safetensors file: {error}", hint="Run `memoryd model install`."
         ) from error
     return tensors
 
@@ -130,13 +127,7 @@ def _rename(name: str) -> str:
     for published, ours in _TENSORS:
         if match := re.fullmatch(published, name):
             return match.expand(ours)
-    raise ModelCorrupt(
-        f"the model has a tensor {name} that a BERT encoder has not", hint="Only BERT converts."
-    )
-
-
-def _is_unused(name: str) -> bool:
-    return _UNUSED.fullmatch(name) is not None
+    raise ModelCorrupt(f"no BERT encoder has a tensor named {name}", hint="Use a ready GGUF of this model.")
 
 
 def _check_shapes(tensors: Mapping[str, NDArray[Any]], tokens: list[str], weights: Path) -> None:

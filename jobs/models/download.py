@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import os
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from memoryd.jobs.models.disk import disk_errors, hash_file, publish
 from memoryd.jobs.models.transport import (
     Address,
     Pause,
-    Transient,
+    TransientError,
     check_status,
     open_client,
     parse_address,
     raise_for,
     with_retries,
 )
-from memoryd.store.errors import ChecksumMismatch, StoreFull, StoreUnavailable
+from memoryd.store.errors import ChecksumMismatch
 
 if TYPE_CHECKING:
     import httpx
@@ -42,28 +40,15 @@ def download(
 ) -> str:
     """Fetch ``url`` to ``destination`` and return its sha256.
 
-    Bytes gather in ``<destination>.part``, which a later call continues if the server still has the same file.
+    Bytes gather in ``<destination>.part``; a later call continues it if the server still has the same file.
     Without a given ``sha256`` the one that the model hub states is used. ``destination`` appears whole and
     verified, or not at all.
     """
     if sha256 is not None and destination.exists() and hash_file(destination) == sha256:
         return sha256
     transfer = _Transfer(parse_address(url), destination, sha256, progress)
-    try:
-        with open_client() as client:
-            return with_retries(lambda: transfer.run(client), transfer.size, pause)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFull(
-                f"no room left for {destination}",
-                hint="Free some space and try again: what is there is kept.",
-            ) from error
-        raise StoreUnavailable(f"{destination} cannot be written: {error.strerror}") from error
-
-
-def hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with disk_errors(destination), open_client() as client:
+        return with_retries(lambda: transfer.run(client), transfer.size, pause)
 
 
 class _Transfer:
@@ -83,7 +68,7 @@ class _Transfer:
         return self._part.stat().st_size if self._part.exists() else 0
 
     def run(self, client: httpx.Client) -> str:
-        """One attempt; raises ``Transient`` where another may get further."""
+        """One attempt; raises ``TransientError`` where another may get further."""
         import httpx
 
         offset = self._resumable_bytes()
@@ -104,7 +89,7 @@ class _Transfer:
         return self._finish(stated, resumed=offset > 0)
 
     def _resumable_bytes(self) -> int:
-        """How much of the part is worth keeping: none of it if nothing could tell that it is the same file."""
+        """How much of the part is worth keeping: nothing, if nobody could tell that it is the same file."""
         if self._sha256 is None and not self._read_validator():
             self._drop()
         return self.size()
@@ -113,42 +98,40 @@ class _Transfer:
         if _range_start(response) != offset:
             if response.status_code == 206:
                 self._drop()
-                raise Transient(f"{self._address.shown} answered another range than the one asked for")
+                raise TransientError(f"{self._address.shown} answered another range than the one asked for")
             offset = 0  # 200: the file has changed, or the server knows no ranges
         length = response.headers.get("Content-Length", "")
         total = offset + int(length) if length.isdigit() else None
         etag = response.headers.get("ETag", "")
-        # A weak validator does not promise the same bytes.
-        self._validator.write_text("" if etag.startswith("W/") else etag, encoding="utf-8")
-        with self._part.open("r+b" if offset else "wb") as file:
-            file.seek(offset)
+        with self._part.open("ab" if offset else "wb") as file:
+            # After the part was emptied: older bytes must never stand beside a newer validator. A weak one
+            # does not promise the same bytes.
+            self._validator.write_text("" if etag.startswith("W/") else etag, encoding="utf-8")
             self._progress(offset, total)
             for piece in response.iter_raw(_PIECE):
                 file.write(piece)
                 file.flush()
                 offset += len(piece)
                 self._progress(offset, total)
-            os.fsync(file.fileno())
 
     def _finish_or_drop(self, response: httpx.Response, offset: int) -> None:
         """The server has nothing after the part: it is whole already, or of another file."""
         if response.headers.get("Content-Range") != f"bytes */{offset}":
             self._drop()
-            raise Transient(f"{self._address.shown} has fewer bytes than the part")
+            raise TransientError(f"{self._address.shown} has fewer bytes than the part")
 
     def _finish(self, stated: str | None, *, resumed: bool) -> str:
         actual = hash_file(self._part)
         if stated is not None and actual != stated:
             self._drop()
             if resumed:  # the older bytes may be at fault: once more from the start
-                raise Transient(f"{self._address.shown}: the resumed file has the wrong checksum")
+                raise TransientError(f"{self._address.shown}: the resumed file has the wrong checksum")
             raise ChecksumMismatch(
                 f"{self._address.shown} has the sha256 {actual[:12]}…, expected {stated[:12]}…",
                 hint="Try again; if it stays so, the source or a proxy in between serves another file.",
             )
-        self._part.replace(self._destination)
+        publish(self._part, self._destination)
         self._drop()
-        _sync_folder(self._destination.parent)
         return actual
 
     def _read_validator(self) -> str:
@@ -160,7 +143,7 @@ class _Transfer:
 
 
 def _stated_sha256(response: httpx.Response) -> str | None:
-    """The model hub names a large file by its sha256, in a header of the answer that redirects to the bytes."""
+    """The hub names a large file by its sha256, in a header of the answer that redirects to the bytes."""
     for answer in (*response.history, response):
         for header in ("X-Linked-ETag", "ETag"):
             if match := _SHA256.fullmatch(answer.headers.get(header, "")):
@@ -171,11 +154,3 @@ def _stated_sha256(response: httpx.Response) -> str | None:
 def _range_start(response: httpx.Response) -> int:
     match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
     return int(match[1]) if match and response.status_code == 206 else 0
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

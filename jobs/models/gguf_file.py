@@ -50,6 +50,7 @@ class GgufFile:
     pooling: str  # "mean", "cls" or "last"
     dimension: int
     context: int  # tokens the model was trained for
+    strips_accents: bool  # llama.cpp decomposes the text before it looks words up
 
 
 def verify_gguf(path: Path) -> GgufFile:
@@ -63,11 +64,11 @@ def verify_gguf(path: Path) -> GgufFile:
         ) from error
     except OSError as error:
         raise ModelCorrupt(f"{path} cannot be read: {error.strerror}", hint=REINSTALL) from error
-    except (_Damaged, struct.error, UnicodeDecodeError) as error:
+    except (_DamageError, struct.error, UnicodeDecodeError) as error:
         raise ModelCorrupt(f"{path} is not a whole GGUF file: {error}", hint=REINSTALL) from error
 
 
-class _Damaged(ValueError):
+class _DamageError(ValueError):
     """The bytes are not a whole GGUF file."""
 
 
@@ -88,18 +89,20 @@ def _embedding_facts(path: Path, metadata: dict[str, Value]) -> GgufFile:
     context = metadata.get(f"{architecture}.context_length")
     if not isinstance(dimension, int) or not isinstance(context, int) or dimension < 1 or context < 1:
         raise ModelCorrupt(f"{path} does not state its dimension and context", hint=REINSTALL)
-    return GgufFile(architecture, pooling, dimension, context)
+    wordpiece = metadata.get("tokenizer.ggml.model") == "bert"
+    strips_accents = wordpiece and metadata.get("tokenizer.ggml.normalizer.strip_accents") is not False
+    return GgufFile(architecture, pooling, dimension, context, strips_accents)
 
 
 def _read_header(file: BinaryIO, size: int) -> dict[str, Value]:
-    """The scalar metadata of the file; raises ``_Damaged`` where the tensors do not fit into its size."""
+    """The scalar metadata of the file; raises ``_DamageError`` where the tensors do not fit into its size."""
     if file.read(4) != b"GGUF":
-        raise _Damaged("it does not begin with GGUF")
+        raise _DamageError("it does not begin with GGUF")
     version, tensors, entries = _unpack(file, "IQQ")
     if version not in (2, 3):
-        raise _Damaged(f"its version is {version}")
+        raise _DamageError(f"its version is {version}")
     if tensors > _MOST_ENTRIES or entries > _MOST_ENTRIES:
-        raise _Damaged("its counts are impossible")
+        raise _DamageError("its counts are impossible")
     metadata: dict[str, Value] = {}
     for _ in range(entries):
         key = _read_string(file)
@@ -108,10 +111,10 @@ def _read_header(file: BinaryIO, size: int) -> dict[str, Value]:
     end = max((_read_tensor_end(file) for _ in range(tensors)), default=0)
     alignment = metadata.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment < 1:
-        raise _Damaged("its alignment is impossible")
+        raise _DamageError("its alignment is impossible")
     start = -(-file.tell() // alignment) * alignment
     if start + end > size:
-        raise _Damaged(f"it has {size} bytes of {start + end}")
+        raise _DamageError(f"it has {size} bytes of {start + end}")
     return metadata
 
 
@@ -122,7 +125,7 @@ def _read_tensor_end(file: BinaryIO) -> int:
     name = _read_string(file)
     (dimensions,) = _unpack(file, "I")
     if dimensions > 4:
-        raise _Damaged(f"tensor {name} has {dimensions} dimensions")
+        raise _DamageError(f"tensor {name} has {dimensions} dimensions")
     elements = 1
     for extent in _unpack(file, "Q" * dimensions):
         elements *= extent
@@ -142,7 +145,7 @@ def _read_value(file: BinaryIO, kind: int) -> Value:
         value: int | float | bool = _unpack(file, _SCALARS[kind])[0]
         return value
     if kind != _ARRAY:
-        raise _Damaged(f"a value has the unknown type {kind}")
+        raise _DamageError(f"a value has the unknown type {kind}")
     element, length = _unpack(file, "IQ")
     if element in _SCALARS:
         _skip(file, struct.calcsize("<" + _SCALARS[element]) * length)
@@ -150,14 +153,14 @@ def _read_value(file: BinaryIO, kind: int) -> Value:
         for _ in range(length):
             _skip(file, _unpack(file, "Q")[0])
     else:
-        raise _Damaged(f"an array has the unknown type {element}")
+        raise _DamageError(f"an array has the unknown type {element}")
     return None
 
 
 def _read_string(file: BinaryIO) -> str:
     (length,) = _unpack(file, "Q")
     if length > _LONGEST_STRING:
-        raise _Damaged("a string is impossibly long")
+        raise _DamageError("a string is impossibly long")
     return _read_exactly(file, length).decode("utf-8")
 
 
@@ -168,11 +171,11 @@ def _unpack(file: BinaryIO, layout: str) -> tuple[int, ...]:
 def _read_exactly(file: BinaryIO, length: int) -> bytes:
     data = file.read(length)
     if len(data) != length:
-        raise _Damaged("it ends inside its header")
+        raise _DamageError("it ends inside its header")
     return data
 
 
 def _skip(file: BinaryIO, length: int) -> None:
     if length > _LONGEST_STRING * 16:
-        raise _Damaged("an array is impossibly long")
+        raise _DamageError("an array is impossibly long")
     _read_exactly(file, length)

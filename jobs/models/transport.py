@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 Pause = Callable[[float], None]
 
 
-class Transient(Exception):
+class TransientError(Exception):
     """A failure that may pass by itself."""
 
     def __init__(self, reason: str, *, wait: float | None = None) -> None:
@@ -55,26 +55,24 @@ def parse_address(url: str) -> Address:
 
 
 def open_client() -> httpx.Client:
-    """A client that trusts what the system trusts (SSL_CERT_FILE included) and uses the environment's proxies."""
+    """A client that trusts what the system trusts, SSL_CERT_FILE included, and uses its proxies."""
     import httpx
-
-    from memoryd.store import __name__ as product
 
     return httpx.Client(
         verify=ssl.create_default_context(),
         follow_redirects=True,
         timeout=httpx.Timeout(30.0, connect=10.0),
-        headers={"User-Agent": product.partition(".")[0], "Accept-Encoding": "identity"},
+        headers={"User-Agent": "memoryd", "Accept-Encoding": "identity"},
     )
 
 
 def check_status(response: httpx.Response, address: Address) -> None:
-    """Raise ``Transient`` for what may pass, ``DownloadFailed`` for what will not."""
+    """Raise ``TransientError`` for what may pass, ``DownloadFailed`` for what will not."""
     if response.is_success:
         return
     status = f"{address.shown} answered {response.status_code} {response.reason_phrase}".rstrip()
     if response.status_code in (408, 429) or response.status_code >= 500:
-        raise Transient(status, wait=parse_retry_after(response.headers.get("Retry-After"), time.time()))
+        raise TransientError(status, wait=parse_retry_after(response.headers.get("Retry-After"), time.time()))
     if response.status_code in (401, 403, 407):
         raise DownloadFailed(status, hint="Give credentials that may read it, or use another source.")
     raise DownloadFailed(status, hint="Check the name; the file may have been moved or withdrawn.")
@@ -105,17 +103,17 @@ def raise_for(error: httpx.HTTPError, address: Address) -> NoReturn:
             ) from error
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol):
-        raise Transient(f"{address.shown}: {str(error) or type(error).__name__}") from error
+        raise TransientError(f"{address.shown}: {str(error) or type(error).__name__}") from error
     raise DownloadFailed(f"{address.shown}: {error}", hint=ONLINE) from error
 
 
 def with_retries(action: Callable[[], Result], measure: Callable[[], int], pause: Pause) -> Result:
-    """Repeat ``action`` while its failures are transient; the budget is renewed when ``measure`` has grown."""
+    """Repeat ``action`` while its failures may pass; the budget is renewed when ``measure`` has grown."""
     failures, furthest = 0, measure()
     while True:
         try:
             return action()
-        except Transient as problem:
+        except TransientError as problem:
             if (reached := measure()) > furthest:
                 failures, furthest = 0, reached
             failures += 1

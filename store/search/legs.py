@@ -17,9 +17,7 @@ _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked 
 _VISIBLE = "(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))"
 
 
-def keyword_leg(
-    sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None
-) -> Ranking:
+def keyword_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None) -> Ranking:
     """BM25 over the trigram index; a scan where every term is too short for it."""
     visible = None if documents is None else json.dumps(list(documents))
     if query.terms:
