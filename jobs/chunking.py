@@ -56,9 +56,7 @@ def group_chunks(passages: Sequence[Passage], *, budget: int = 400, overlap: int
     return tuple(chunks)
 
 
-def _choose_end(
-    breaks: list[int], sums: list[int], first: int, start: int, budget: int, overlap: int
-) -> int | None:
+def _choose_end(breaks: list[int], sums: list[int], first: int, start: int, budget: int, overlap: int) -> int | None:
     """The end of a chunk: that of the document if in reach, else the best break in the chunk's second half.
 
     Among equals one whose last passage can be repeated is better, then the later one.
