@@ -26,8 +26,9 @@ _NEVER = -1  # inside code that one chunk can hold
 def group_chunks(passages: Sequence[Passage], *, budget: int = 400, overlap: int = 80) -> tuple[Chunk, ...]:
     """Group consecutive passages into chunks of at most `budget` tokens.
 
-    A chunk that continues a section repeats the end of the chunk before, up to `overlap` tokens of whole
-    passages. One that begins with a heading repeats nothing: what went before is about something else.
+    A chunk that continues a section repeats the end of the chunk before: whole passages, as near to `overlap`
+    tokens as they allow. One that begins with a heading repeats nothing: what went before is about something
+    else.
     """
     if budget < LARGEST:
         raise ValueError(f"a chunk of {budget} tokens cannot hold a passage of {LARGEST}")
@@ -37,10 +38,10 @@ def group_chunks(passages: Sequence[Passage], *, budget: int = 400, overlap: int
     start = previous = 0  # where the chunk's own passages begin, and those of the chunk before it
     while start < len(passages):
         first = _begin_overlap(breaks, sums, start, previous, overlap)
-        end = _choose_end(breaks, sums, first, start, budget, overlap)
+        end = _choose_end(breaks, sums, first, start, budget)
         if end is None:  # code fills the budget and leaves no room to repeat anything
             first = start
-            end = _choose_end(breaks, sums, first, start, budget, overlap) or start + 1
+            end = _choose_end(breaks, sums, first, start, budget) or start + 1
         chunks.append(
             Chunk(
                 ordinal=len(chunks),
@@ -56,18 +57,18 @@ def group_chunks(passages: Sequence[Passage], *, budget: int = 400, overlap: int
     return tuple(chunks)
 
 
-def _choose_end(breaks: list[int], sums: list[int], first: int, start: int, budget: int, overlap: int) -> int | None:
-    """The end of a chunk: that of the document if in reach, else the best break in the chunk's second half.
+def _choose_end(breaks: list[int], sums: list[int], first: int, start: int, budget: int) -> int | None:
+    """The end of a chunk: that of the document if in reach, else the best break in the chunk's last third.
 
-    Among equals one whose last passage can be repeated is better, then the later one.
+    Among equals the later one, so that chunks are about as large as they may be.
     """
     best: int | None = None
-    best_worth = (False, _NEVER, False)
+    best_worth = (False, _NEVER)
     for end in range(start + 1, len(sums)):
-        if sums[end] - sums[first] > budget:
+        size = sums[end] - sums[first]
+        if size > budget:
             return best
-        is_late = sums[end] - sums[first] >= budget // 2 and breaks[end] > Rank.HELD
-        worth = (is_late, breaks[end], sums[end] - sums[end - 1] <= overlap)
+        worth = (size * 3 >= budget * 2 and breaks[end] > Rank.HELD, breaks[end])
         if breaks[end] != _NEVER and worth >= best_worth:
             best, best_worth = end, worth
     return len(sums) - 1
@@ -77,9 +78,9 @@ def _begin_overlap(breaks: list[int], sums: list[int], start: int, previous: int
     """The first of the passages to repeat: whole ones of the same section, and code whole or not at all."""
     first = start
     for candidate in range(start, previous, -1):
-        if sums[start] - sums[candidate] > overlap:
-            break
         if breaks[candidate] != _NEVER:
+            if abs(sums[start] - sums[candidate] - overlap) > abs(sums[start] - sums[first] - overlap):
+                break
             first = candidate
         if breaks[candidate] >= Rank.SECTION:
             break

@@ -98,6 +98,9 @@ def test_no_path_and_no_front_matter_raises(path: str, front_matter: dict[str, A
     assert isinstance(is_evergreen(path, written, ()), bool)
 
 
-@given(st.dates(min_value=date(1900, 1, 1), max_value=date(2099, 12, 31)), st.sampled_from(["%Y-%m-%d", "%Y%m%d", "%Y/%m/%d"]))
+@given(
+    st.dates(min_value=date(1900, 1, 1), max_value=date(2099, 12, 31)),
+    st.sampled_from(["%Y-%m-%d", "%Y%m%d", "%Y/%m/%d"]),
+)
 def test_every_date_is_found_in_a_path(day: date, form: str) -> None:
     assert document_date(f"memory/{day.strftime(form)}.md", {}) == day
