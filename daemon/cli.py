@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from memoryd.daemon.commands import config, get, index, model, run, search, status
-from memoryd.daemon.commands.options import add_common, version_text
+from memoryd.daemon.commands.options import PrintVersion, add_common
 from memoryd.daemon.commands.output import print_error
 from memoryd.store.errors import ConfigInvalid, InvalidParams, MemorydError, NotRunning
 
@@ -41,7 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=version_text())
+    parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in (run, status, search, get, index, config, model):
         command.add_parser(commands, add_common)

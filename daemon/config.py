@@ -57,7 +57,7 @@ class Workspace:
 class Index:
     """How files become chunks."""
 
-    chunk_tokens: int = field(default=400, metadata=about("Size of a chunk, in tokens.", 32, 8192))
+    chunk_tokens: int = field(default=400, metadata=about("Size of a chunk, in tokens.", 128, 8192))
     overlap_tokens: int = field(
         default=80, metadata=about("Tokens repeated from the chunk before; less than half a chunk.", 0, 4096)
     )
@@ -109,7 +109,7 @@ class Search:
     min_score: float = field(default=0.0, metadata=about("Hits that score less are left out.", 0, 1))
     candidates: int = field(default=100, metadata=about("Chunks that each leg proposes.", 1, 10_000))
     rrf_k: int = field(
-        default=20, metadata=about("The k of reciprocal rank fusion; smaller favours the top ranks.", 1, 1000)
+        default=10, metadata=about("The k of reciprocal rank fusion; smaller favours the top ranks.", 1, 1000)
     )
     snippet_chars: int = field(default=700, metadata=about("Longest snippet, in characters.", 20, 100_000))
     weights: Weights = Weights()

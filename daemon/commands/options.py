@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from memoryd.daemon.client import Client
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from memoryd.daemon.paths import Paths
 
 AddCommon = Callable[..., None]
-Subparsers = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_common(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
@@ -45,13 +44,10 @@ def connect(arguments: argparse.Namespace, timeout: float | None = 60.0) -> Clie
     return Client(paths.socket, timeout)
 
 
-def version_text() -> str:
-    class Version:
-        """Looked up only when it is printed: reading package metadata takes longer than a search."""
+class PrintVersion(argparse.Action):
+    """Looks the version up only when it is asked for: reading package metadata takes longer than a search."""
 
-        def __mod__(self, _: object) -> str:
-            from importlib.metadata import version
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
 
-            return f"memoryd {version('memoryd')}"
-
-    return Version()  # type: ignore[return-value]  # argparse only formats it
+        parser.exit(message=f"memoryd {version('memoryd')}\n")

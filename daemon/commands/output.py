@@ -27,7 +27,12 @@ def say(words: str) -> None:
 def print_error(error: MemorydError, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
-    say(f"memoryd: {error.message}")
+    problems = error.message.splitlines()
+    if len(problems) > 1:
+        say(f"memoryd: {len(problems)} problems:")
+        say("\n".join(f"  {problem}" for problem in problems))
+    else:
+        say(f"memoryd: {error.message}")
     if error.hint:
         say(f"  → {error.hint}")
 

@@ -1,0 +1,30 @@
+"""Fixtures that every level of the tests shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from memoryd.daemon.config import Config
+from memoryd.daemon.paths import find_paths
+from memoryd.jobs.models.catalogue import DEFAULT_MODEL
+from memoryd.jobs.models.install import install
+
+# Machines are noisy: how long an example takes says nothing about the code.
+settings.register_profile("memoryd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("memoryd")
+
+
+@pytest.fixture(scope="session")
+def models_dir() -> Path:
+    """Where the user's models are: the tests and `make run` share one download."""
+    return find_paths(Config(), os.environ).models_dir
+
+
+@pytest.fixture(scope="session")
+def default_model(models_dir: Path) -> Path:
+    """The default model as GGUF, provisioned as a user's is."""
+    return install(DEFAULT_MODEL, models_dir)

@@ -1,0 +1,142 @@
+"""Params by name, checked all at once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryd.daemon.params import parse_params
+from memoryd.daemon.requests import GetRequest, IndexRequest, PingRequest, SearchRequest, StatusRequest
+from memoryd.store.errors import InvalidParams
+
+
+def problems(cls, params):
+    with pytest.raises(InvalidParams) as caught:
+        parse_params(cls, params)
+    return caught.value
+
+
+def test_query_alone_gets_every_default():
+    assert parse_params(SearchRequest, {"query": "tea"}) == SearchRequest("tea")
+
+
+def test_every_param_of_search_is_taken():
+    params = {
+        "query": "tea",
+        "limit": 5,
+        "min_score": 0.5,
+        "source": "memory",
+        "path": ["a/*", "b"],
+        "workspace": ["w"],
+        "explain": True,
+    }
+    assert parse_params(SearchRequest, params) == SearchRequest(
+        "tea", 5, 0.5, ("memory",), ("a/*", "b"), ("w",), True
+    )
+
+
+def test_all_problems_are_named_at_once():
+    error = problems(SearchRequest, {"limti": 3, "limit": 500, "explain": "yes", "path": [1], "zzz": 0})
+    assert error.message == (
+        "'limti' is unknown (did you mean 'limit'?); 'zzz' is unknown; query is missing; "
+        "limit must be 1 to 100; path must be a string or a list of strings; explain must be true or false."
+    )
+    assert error.hint == "The parameters are: query, limit, min_score, source, path, workspace, explain."
+
+
+@pytest.mark.parametrize("value", [True, "5", 5.5, [5], {}, 0, 101, 10**400, -(10**400), 1e300])
+def test_wrong_limit_is_refused(value):
+    assert problems(SearchRequest, {"query": "q", "limit": value}).message.startswith("limit must be")
+
+
+@pytest.mark.parametrize("value", [True, "0.5", [], -0.1, 1.1, 10**400])
+def test_wrong_min_score_is_refused(value):
+    assert problems(SearchRequest, {"query": "q", "min_score": value}).message.startswith("min_score must be")
+
+
+@pytest.mark.parametrize("query", ["", "  ", 5, ["q"], "half \ud800"])
+def test_wrong_query_is_refused(query):
+    assert problems(SearchRequest, {"query": query}).message.startswith("query ")
+
+
+def test_whole_number_may_be_written_as_a_float():
+    limit = parse_params(SearchRequest, {"query": "q", "limit": 5.0}).limit
+    assert (limit, type(limit)) == (5, int)
+
+
+def test_null_means_the_default_and_a_required_param_must_not_be_null():
+    params = {"query": "q", "limit": None, "source": None, "explain": None}
+    assert parse_params(SearchRequest, params) == SearchRequest("q")
+    assert problems(SearchRequest, {"query": None}).message == "query is missing."
+
+
+def test_params_by_position_are_refused_with_the_remedy():
+    assert "by name" in problems(SearchRequest, ["tea"]).message
+    assert "object" in problems(SearchRequest, ["tea"]).hint
+
+
+@pytest.mark.parametrize("nothing", [{}, [], None])
+@pytest.mark.parametrize("cls", [StatusRequest, PingRequest, IndexRequest])
+def test_methods_without_required_params_take_nothing(cls, nothing):
+    assert parse_params(cls, nothing) == cls()
+
+
+def test_long_unknown_names_are_cut_and_many_are_counted():
+    message = problems(PingRequest, {"x" * 10_000 + str(n): n for n in range(50)}).message
+    assert len(message) < 1000
+    assert "40 more are unknown" in message
+
+
+def test_index_takes_paths():
+    params = {"force": True, "path": "memory", "wait": False}
+    assert parse_params(IndexRequest, params) == IndexRequest(True, ("memory",), (), False)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"path": "a.md"}, GetRequest("a.md")),
+        ({"path": "a.md", "from": 2, "to": 3}, GetRequest("a.md", 2, 3)),
+        ({"path": "a.md", "to": 3, "workspace": "w"}, GetRequest("a.md", None, 3, "w")),
+        ({"path": "a.md:7"}, GetRequest("a.md", 7)),
+        ({"path": "a.md:7-"}, GetRequest("a.md", 7)),
+        ({"path": "a.md:7-9"}, GetRequest("a.md", 7, 9)),
+        ({"path": "a:b.md"}, GetRequest("a:b.md")),
+        ({"path": "10:30.md:1-1"}, GetRequest("10:30.md", 1, 1)),
+    ],
+)
+def test_get_names_lines_apart_or_in_the_path(params, expected):
+    request = parse_params(GetRequest, params)
+    assert request == expected
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"path": "a.md:1-2", "from": 1},
+        {"path": "a.md:9-2"},
+        {"path": "a.md", "from": 9, "to": 2},
+        {"path": "a.md:0"},
+        {"path": "a.md", "from": 0},
+        {"path": "a.md", "to": 10**400},
+        {"path": ""},
+        {},
+    ],
+)
+def test_get_refuses_lines_that_make_no_sense(params):
+    problems(GetRequest, params)
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(alphabet=st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(["query", "limit", "min_score", "source", "path", "from", "to", "force"]) | st.text()
+
+
+@given(st.sampled_from([SearchRequest, GetRequest, IndexRequest]), st.dictionaries(NAMES, ANY) | ANY)
+def test_any_params_are_taken_or_refused_never_worse(cls, params):
+    try:
+        parse_params(cls, params)
+    except InvalidParams as error:
+        assert error.message  # noqa: PT017  either outcome is right
