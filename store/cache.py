@@ -6,13 +6,15 @@ and from here.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from memoryd.store.database import connect, translated_errors
+from memoryd.store.database import connect, file_bytes, translated_errors
 from memoryd.store.protocols import Clock, Vectors
 
 _SCHEMA = """
@@ -27,12 +29,6 @@ CREATE TABLE IF NOT EXISTS embeddings (
 _DAY = 86_400
 
 
-class EmbeddingCache(Protocol):
-    def find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]: ...
-
-    def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None: ...
-
-
 class SqliteCache:
     """Used by the worker's embed lane alone, so one connection serves."""
 
@@ -41,10 +37,15 @@ class SqliteCache:
         self._clock = clock
         with translated_errors(path):
             self._sql = connect(path)
-            self._sql.execute(_SCHEMA)
+            try:
+                self._sql.execute(_SCHEMA)
+            except BaseException:
+                self._sql.close()
+                raise
 
     def find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
         found: dict[bytes, Vectors] = {}
+        used: list[tuple[int, str, bytes]] = []
         today = int(self._clock() // _DAY)
         with translated_errors(self.path):
             for text_hash in hashes:
@@ -56,24 +57,16 @@ class SqliteCache:
                     continue
                 found[text_hash] = np.frombuffer(row[0], dtype="<f4")
                 if row[1] != today:
-                    self._sql.execute(
-                        "UPDATE embeddings SET used_day = ? WHERE fingerprint = ? AND text_hash = ?",
-                        (today, fingerprint, text_hash),
-                    )
+                    used.append((today, fingerprint, text_hash))
+            if used:  # at most once a day for each
+                self._write("UPDATE embeddings SET used_day = ? WHERE fingerprint = ? AND text_hash = ?", used)
         return found
 
     def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
         today = int(self._clock() // _DAY)
         rows = [(fingerprint, key, np.asarray(vector, "<f4").tobytes(), today) for key, vector in vectors.items()]
         with translated_errors(self.path):
-            self._sql.execute("BEGIN IMMEDIATE")
-            try:
-                self._sql.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
-                self._sql.execute("COMMIT")
-            except BaseException:
-                if self._sql.in_transaction:
-                    self._sql.execute("ROLLBACK")
-                raise
+            self._write("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
 
     def prune(self, in_use: Iterable[bytes], unused_days: int) -> int:
         """Drop what no passage uses and what was not used for a while."""
@@ -90,8 +83,18 @@ class SqliteCache:
         return dropped
 
     def bytes_on_disk(self) -> int:
-        files = (self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        return file_bytes(self.path)
 
     def close(self) -> None:
         self._sql.close()
+
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """All of it or nothing, in one commit."""
+        self._sql.execute("BEGIN IMMEDIATE")
+        try:
+            self._sql.executemany(statement, rows)
+            self._sql.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # SQLite has rolled back by itself after a full disk
+                self._sql.execute("ROLLBACK")
+            raise

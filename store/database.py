@@ -1,14 +1,14 @@
 """The SQLite file that is the ledger: connections, transactions, migrations.
 
-One connection writes, behind a lock; every thread reads through a connection of its own and is never blocked
-by the writer (WAL). sqlite3's exceptions leave this module as ours.
+One connection writes, behind a lock; each read has a connection to itself, from a pool, and is never blocked by
+the writer (WAL). sqlite3's exceptions leave this module as ours.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -24,14 +24,15 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.RLock()
-        self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._lock = threading.RLock()  # of the writer
+        self._pool = threading.Lock()  # of what follows, never held for long
+        self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._local = threading.local()  # .reader: the snapshot that this thread is in
         with translated_errors(path):
             self._writer = connect(path)
             try:
-                migrate(self._writer)
+                migrate(self._writer, migrations())
                 self._refold()
             except BaseException:
                 self._writer.close()
@@ -41,7 +42,7 @@ class Database:
     def write(self) -> Iterator[sqlite3.Connection]:
         with self._lock, translated_errors(self.path):
             if self._closed:
-                raise StoreUnavailable("The index is closed", hint="memoryd is stopping; ask again when it runs")
+                raise _closed_error()
             if self._writer.in_transaction:  # nested: the outer transaction commits or not
                 yield self._writer
                 return
@@ -56,16 +57,21 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
+        outer: sqlite3.Connection | None = getattr(self._local, "reader", None)
         with translated_errors(self.path):
-            reader = self._reader()
-            if reader.in_transaction:  # nested: the outer snapshot holds
-                yield reader
+            if outer is not None:  # nested: the outer snapshot holds
+                yield outer
                 return
-            reader.execute("BEGIN")
+            reader = self._take_reader()
+            self._local.reader = reader
             try:
+                reader.execute("BEGIN")
                 yield reader
             finally:
-                reader.execute("ROLLBACK")
+                self._local.reader = None
+                with suppress(sqlite3.Error):  # an I/O error ends the transaction by itself; it is what is raised
+                    reader.execute("ROLLBACK")
+                self._give_back(reader)
 
     def remember(self, key: str, value: str) -> bool:
         """Keep a fact about how the ledger was written; returns whether it was another before."""
@@ -80,29 +86,34 @@ class Database:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        with self._lock:
+        """Refuse what comes from here on. A read that is under way keeps its connection until it ends."""
+        with self._lock, self._pool:
             self._closed = True
-            for connection in (*self._readers, self._writer):
+            for connection in (*self._idle, self._writer):
                 connection.close()
-            self._readers.clear()
+            self._idle.clear()
 
     def schema_version(self) -> int:
         with self.read() as sql:
             return int(sql.execute("PRAGMA user_version").fetchone()[0])
 
     def bytes_on_disk(self) -> int:
-        files = (self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        return file_bytes(self.path)
 
-    def _reader(self) -> sqlite3.Connection:
-        reader: sqlite3.Connection | None = getattr(self._local, "reader", None)
-        if reader is None:
-            with self._lock:
-                if self._closed:
-                    raise StoreUnavailable("The index is closed", hint="memoryd is stopping; ask again when it runs")
-                reader = self._local.reader = connect(self.path, query_only=True)
-                self._readers.append(reader)
-        return reader
+    def _take_reader(self) -> sqlite3.Connection:
+        with self._pool:
+            if self._closed:
+                raise _closed_error()
+            if self._idle:
+                return self._idle.pop()
+        return connect(self.path, query_only=True)
+
+    def _give_back(self, reader: sqlite3.Connection) -> None:
+        with self._pool:
+            if self._closed:
+                reader.close()  # here and not in close(): sqlite3 crashes if a connection is closed while it is used
+            else:
+                self._idle.append(reader)
 
     def _refold(self) -> None:
         """Rebuild the keyword index if text is folded in another way than when it was written."""
@@ -127,16 +138,24 @@ def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
     return connection
 
 
+def file_bytes(path: Path) -> int:
+    """What a database takes on disk, with the files that SQLite keeps beside it."""
+    total = 0
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            total += path.with_name(path.name + suffix).stat().st_size
+    return total
+
+
 def migrations() -> list[str]:
     folder = resources.files("memoryd.store") / "migrations"
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda f: f.name)
     return [file.read_text(encoding="utf-8") for file in files]
 
 
-def migrate(connection: sqlite3.Connection) -> None:
+def migrate(connection: sqlite3.Connection, steps: Sequence[str]) -> None:
     """Bring the schema up to date, each step in a transaction of its own."""
     current = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    steps = migrations()
     if current > len(steps):
         raise SchemaTooNew(
             f"The index has schema {current}; this memoryd knows up to {len(steps)}",
@@ -171,11 +190,17 @@ def translate(error: sqlite3.Error, path: Path) -> MemorydError:
             hint=f"Stop memoryd and delete {path}: it is rebuilt from your markdown, embeddings are kept",
         )
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreUnavailable(f"{path.name} is locked by another process", hint="Close the program that holds it open")
+        return StoreUnavailable(
+            f"{path.name} is locked by another process", hint="Close the program that holds it open"
+        )
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM):
         return StoreUnavailable(
             f"{path.name} cannot be used: {error}", hint=f"Check that {path.parent} exists and is yours to write"
         )
     if primary is None and "closed" in str(error):
-        return StoreUnavailable("The index is closed", hint="memoryd is stopping; ask again when it runs")
+        return _closed_error()
     return MemorydError(f"SQLite refused a statement: {error}", hint="This is a bug in memoryd; please report it")
+
+
+def _closed_error() -> StoreUnavailable:
+    return StoreUnavailable("The index is closed", hint="memoryd is stopping; ask again when it runs")

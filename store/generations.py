@@ -138,7 +138,7 @@ class Generations:
                     SELECT workspace, path, 'text' AS phase, run_after FROM jobs WHERE kind = 'index'
                     UNION ALL
                     SELECT workspace, path, 'vectors', run_after FROM jobs JOIN documents USING (workspace, path)
-                     WHERE kind = 'embed')
+                     WHERE kind = 'embed' AND skipped IS NULL)
                  GROUP BY workspace, path ORDER BY 3, run_after
                 """
             ).fetchall()

@@ -24,7 +24,7 @@ def _translate(pattern: str) -> str:
     position = 0
     while position < len(pattern):
         rest = pattern[position:]
-        if rest.startswith("**/"):
+        if rest.startswith("**/") and (position == 0 or pattern[position - 1] == "/"):
             parts.append("(?:.*/)?")
             position += 3
         elif rest.startswith("**"):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from memoryd.store.protocols import Match, Vectors
 
 _FIRST_ROWS = 1024
+_ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 
 
 class Mirror:
@@ -51,19 +52,24 @@ class Mirror:
 
     def search(self, vector: Vectors, limit: int, documents: Collection[int] | None = None) -> list[Match]:
         """The nearest by cosine, best first; only of the given documents, if any are given."""
+        if limit <= 0:
+            return []
         with self._lock:
             count = len(self._rows)
             scores = self._matrix[:count] @ vector
-            candidates = np.arange(count)
+            rows = np.arange(count)
             if documents is not None:
-                candidates = np.flatnonzero(np.isin(self._documents[:count], np.fromiter(documents, np.int64)))
-                scores = scores[candidates]
+                rows = np.flatnonzero(np.isin(self._documents[:count], np.fromiter(documents, np.int64)))
+                scores = scores[rows]
             if len(scores) > limit:
-                best = np.argpartition(scores, -limit)[-limit:]
-                candidates, scores = candidates[best], scores[best]
-            ids = self._ids[candidates]
-        order = np.lexsort((ids, -scores))  # ties by id, so that the same query always gives the same answer
-        return [Match(int(ids[place]), float(scores[place])) for place in order]
+                last = np.partition(scores, -limit)[-limit]
+                rows = rows[scores >= last - _ROUNDING]
+            ids, nearest = self._ids[rows], self._matrix[rows]
+        # A matrix product rounds equal rows differently, by where they stand. Row by row they are equal again,
+        # and ties go by id: the same vectors give the same answer, whatever was written and deleted before.
+        exact = np.multiply(nearest, vector, dtype=np.float64).sum(axis=1)
+        order = np.lexsort((ids, -exact))[:limit]
+        return [Match(int(ids[place]), float(exact[place])) for place in order]
 
     def _grow(self) -> None:
         extra = len(self._matrix)

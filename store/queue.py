@@ -42,10 +42,11 @@ def add_job(sql: sqlite3.Connection, kind: str, workspace: str, path: str, now: 
         INSERT INTO jobs (key, kind, workspace, path, state, run_after, enqueued_at)
         VALUES (?, ?, ?, ?, 'queued', ?, ?)
         ON CONFLICT (key) DO UPDATE SET
-            again     = (state = 'running'),
-            state     = iif(state = 'running', 'running', 'queued'),
-            attempts  = iif(state = 'running', attempts, 0),
-            run_after = iif(state = 'running', run_after, excluded.run_after)
+            again       = (state = 'running'),
+            state       = iif(state = 'running', 'running', 'queued'),
+            attempts    = iif(state = 'running', attempts, 0),
+            run_after   = iif(state = 'running', run_after, min(run_after, excluded.run_after)),
+            enqueued_at = iif(state = 'parked', excluded.enqueued_at, enqueued_at)
         """,
         (job_key(kind, workspace, path), kind, workspace, path, now, now),
     )
@@ -86,34 +87,34 @@ class Queue:
         return [Job(*row) for row in rows]
 
     def complete(self, jobs: Iterable[Job]) -> None:
+        """Drop jobs that are done; what was asked for again while it ran is a new request."""
+        now = self._clock()
         with self._database.write() as sql:
             for job in jobs:
-                sql.execute("DELETE FROM jobs WHERE key = ? AND NOT again", (job.key,))
-                self._release(sql, job, self._clock(), attempts=0)
+                sql.execute("DELETE FROM jobs WHERE key = ? AND state = 'running' AND NOT again", (job.key,))
+                sql.execute(
+                    "UPDATE jobs SET state = 'queued', again = 0, attempts = 0, run_after = ?, enqueued_at = ?,"
+                    " reason = NULL, hint = NULL WHERE key = ? AND state = 'running'",
+                    (now, now, job.key),
+                )
         self.notify()
 
     def retry(self, job: Job, *, run_after: float, reason: str, hint: str | None) -> None:
         """Queue a failed job for later; a request that came while it ran is served at once."""
-        with self._database.write() as sql:
-            sql.execute("UPDATE jobs SET reason = ?, hint = ? WHERE key = ?", (reason, hint, job.key))
-            self._release(sql, job, run_after, attempts=job.attempts + 1)
-        self.notify()
+        self._settle(job, "queued", run_after, reason, hint)
 
     def park(self, job: Job, *, reason: str, hint: str | None) -> None:
         """Set a job aside: trying again changes nothing until the file, the config or the machine does."""
-        with self._database.write() as sql:
-            sql.execute(
-                "UPDATE jobs SET state = iif(again, 'queued', 'parked'), again = 0, attempts = ?, reason = ?, hint = ?"
-                " WHERE key = ?",
-                (job.attempts + 1, reason, hint, job.key),
-            )
-        self.notify()
+        self._settle(job, "parked", self._clock(), reason, hint)
 
     def give_back(self, jobs: Iterable[Job]) -> None:
         """Return claimed jobs untouched: the process is stopping."""
         with self._database.write() as sql:
-            for job in jobs:
-                self._release(sql, job, job.enqueued_at, attempts=job.attempts)
+            sql.executemany(
+                "UPDATE jobs SET state = 'queued', again = 0, attempts = iif(again, 0, attempts)"
+                " WHERE key = ? AND state = 'running'",
+                [(job.key,) for job in jobs],
+            )
         self.notify()
 
     def recover(self) -> int:
@@ -124,8 +125,11 @@ class Queue:
     def requeue_parked(self, kinds: Sequence[str] | None = None) -> int:
         with self._database.write() as sql:
             rows = sql.execute("SELECT key, kind FROM jobs WHERE state = 'parked'").fetchall()
-            keys = [(self._clock(), key) for key, kind in rows if kinds is None or kind in kinds]
-            sql.executemany("UPDATE jobs SET state = 'queued', attempts = 0, run_after = ? WHERE key = ?", keys)
+            now = self._clock()
+            keys = [(now, now, key) for key, kind in rows if kinds is None or kind in kinds]
+            sql.executemany(
+                "UPDATE jobs SET state = 'queued', attempts = 0, run_after = ?, enqueued_at = ? WHERE key = ?", keys
+            )
         self.notify()
         return len(keys)
 
@@ -194,10 +198,12 @@ class Queue:
             seen = self.wait_for_change(seen, left)
         return True
 
-    @staticmethod
-    def _release(sql: sqlite3.Connection, job: Job, run_after: float, *, attempts: int) -> None:
-        sql.execute(
-            "UPDATE jobs SET state = 'queued', attempts = iif(again, 0, ?), run_after = iif(again, 0, ?), again = 0"
-            " WHERE key = ? AND state = 'running'",
-            (attempts, run_after, job.key),
-        )
+    def _settle(self, job: Job, state: str, run_after: float, reason: str, hint: str | None) -> None:
+        """Note a failure. If the job was asked for meanwhile, what failed may have changed: it starts afresh."""
+        with self._database.write() as sql:
+            sql.execute(
+                "UPDATE jobs SET state = iif(again, 'queued', ?), run_after = iif(again, ?, ?),"
+                " attempts = iif(again, 0, ?), again = 0, reason = ?, hint = ? WHERE key = ? AND state = 'running'",
+                (state, self._clock(), run_after, job.attempts + 1, reason, hint, job.key),
+            )
+        self.notify()

@@ -6,10 +6,12 @@ same writer. Searches are served from the mirror while the table is small, from 
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,13 +24,15 @@ from memoryd.store.protocols import Match, Vectors, VectorStats
 
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _DELETE_BATCH = 1000
+_PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
 
 
 class LanceVectors:
-    def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
+    def __init__(self, folder: Path, fingerprint: str, dimension: int, *, mirror_rows: int = MIRROR_ROWS) -> None:
         self.folder = folder
         self.name = f"vectors_{fingerprint}"
         self._dimension = dimension
+        self._mirror_rows = mirror_rows
         with translated_errors(folder):
             self._table = _open_table(folder, self.name, dimension)
             self._mirror = self._load_mirror()
@@ -38,7 +42,7 @@ class LanceVectors:
             return
         import pyarrow as pa
 
-        rows = pa.table(
+        table = pa.table(
             [
                 pa.array(ids, pa.int64()),
                 pa.array(documents, pa.int64()),
@@ -46,12 +50,14 @@ class LanceVectors:
             ],
             schema=_schema(self._dimension),
         )
+        last = {identity: row for row, identity in enumerate(ids)}  # LanceDB would keep an id given twice twice
+        rows = table if len(last) == len(ids) else table.take(list(last.values()))
         with translated_errors(self.folder):
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(rows)
         if self._mirror is not None:
             self._mirror.upsert(ids, documents, vectors)
-            if len(self._mirror) > MIRROR_ROWS:
+            if len(self._mirror) > self._mirror_rows:
                 self._mirror = None
 
     def delete(self, ids: Collection[int]) -> None:
@@ -64,6 +70,8 @@ class LanceVectors:
             self._mirror.delete(ids)
 
     def search(self, vector: Vectors, limit: int, documents: Collection[int] | None = None) -> list[Match]:
+        if limit <= 0:
+            return []
         mirror = self._mirror
         if mirror is not None:
             return mirror.search(vector, limit, documents)
@@ -92,13 +100,13 @@ class LanceVectors:
             held = self._table.stats()
             return VectorStats(
                 rows=held["num_rows"],
-                bytes=sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file()),
+                bytes=_folder_bytes(self.folder),
                 versions=len(self._table.list_versions()),
                 fragments=held["fragment_stats"]["num_fragments"],
             )
 
     def _load_mirror(self) -> Mirror | None:
-        if self._table.count_rows() > MIRROR_ROWS:
+        if self._table.count_rows() > self._mirror_rows:
             return None
         mirror = Mirror(self._dimension)
         rows = self._table.to_arrow()
@@ -116,12 +124,19 @@ def discard(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def _folder_bytes(folder: Path) -> int:
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with suppress(FileNotFoundError):  # compaction removes files while they are counted
+                total += Path(parent, name).stat().st_size
+    return total
+
+
 def _schema(dimension: int) -> Any:
     import pyarrow as pa
 
-    return pa.schema(
-        [("id", pa.int64()), ("document", pa.int64()), ("vector", pa.list_(pa.float32(), dimension))]
-    )
+    return pa.schema([("id", pa.int64()), ("document", pa.int64()), ("vector", pa.list_(pa.float32(), dimension))])
 
 
 def _open_table(folder: Path, name: str, dimension: int) -> Any:
@@ -149,6 +164,8 @@ def translate(error: Exception, folder: Path) -> MemorydError:
         return StoreFull(f"No space left for the vectors: {folder}", hint="Free some space on that disk")
     if any(sign in words for sign in ("ermission denied", "ead-only file system", "os error 13", "os error 30")):
         return StoreUnavailable(f"The vectors cannot be written: {folder}", hint="Check the folder's permissions")
+    if any(f"os error {number})" in words for number in _PASSING):
+        return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
     if any(sign in words for sign in ("orrupt", "not found", "Not found", "Invalid", "invalid", "LanceError")):
         return StoreCorrupt(
             f"The vector store is damaged: {_first_line(words)}",

@@ -49,6 +49,7 @@ CREATE TABLE chunks (
     end_line      INTEGER NOT NULL,
     UNIQUE (document_id, ordinal)
 );
+CREATE INDEX chunks_by_passage ON chunks (document_id, last_passage);  -- the first chunk that a passage is in
 
 CREATE VIEW chunk_texts AS
 SELECT c.id, c.document_id, c.heading,

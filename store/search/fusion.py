@@ -29,4 +29,6 @@ def fuse(
         best = sum(weights[leg] / (k + 1) for leg in judges)
         worth = sum(weights[leg] / (k + place.rank) for leg, place in legs.items())
         candidates.append(Candidate(chunk, legs, worth / best))
-    return sorted(candidates, key=lambda candidate: (-candidate.fused, candidate.chunk_id))
+    # Ties stay in the order in which the legs brought them: the first leg wins, and ids do not matter, which
+    # are others after a rebuild.
+    return sorted(candidates, key=lambda candidate: -candidate.fused)

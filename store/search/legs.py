@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from heapq import nsmallest
 
+from memoryd.store.folding import fold
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
 from memoryd.store.search.query import KeywordQuery
@@ -20,32 +22,41 @@ _VISIBLE = "(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each
 def keyword_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None) -> Ranking:
     """BM25 over the trigram index; a scan where every term is too short for it."""
     visible = None if documents is None else json.dumps(list(documents))
-    if query.terms:
-        found = sql.execute(
-            f"""
-            SELECT c.id, -bm25(chunks_fts) AS score FROM chunks_fts
-              JOIN chunks c ON c.id = chunks_fts.rowid
-             WHERE chunks_fts MATCH :expression AND {_VISIBLE}
-             ORDER BY score DESC, c.key LIMIT :limit
-            """,  # noqa: S608 - the only thing put in is a constant
-            {"expression": query.expression, "documents": visible, "limit": limit},
-        )
-    elif query.short:
-        # How often the terms occur in how much text: enough to rank by, and every chunk that has one is found.
-        found = sql.execute(
-            f"""
-            SELECT id, score FROM (
-                SELECT c.id, c.key,
-                       (SELECT sum((length(f.text) - length(replace(f.text, t.value, ''))) / length(t.value))
-                          FROM json_each(:short) t) * 100.0 / (100 + length(f.text)) AS score
-                  FROM folded_chunks f JOIN chunks c ON c.id = f.id WHERE {_VISIBLE})
-             WHERE score > 0 ORDER BY score DESC, key LIMIT :limit
-            """,  # noqa: S608 - the only thing put in is a constant
-            {"short": json.dumps(query.short), "documents": visible, "limit": limit},
-        )
-    else:
-        return {}
+    found = _match(sql, query, limit, visible) if query.terms else _scan(sql, query, limit, visible)
     return {chunk: LegRank(rank, score) for rank, (chunk, score) in enumerate(found, start=1)}
+
+
+def _match(
+    sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: str | None
+) -> Iterable[tuple[int, float]]:
+    return sql.execute(
+        f"""
+        SELECT c.id, -bm25(chunks_fts) AS score FROM chunks_fts
+          JOIN chunks c ON c.id = chunks_fts.rowid
+         WHERE chunks_fts MATCH :expression AND {_VISIBLE}
+         ORDER BY score DESC, c.key LIMIT :limit
+        """,  # noqa: S608 - the only thing put in is a constant
+        {"expression": query.expression, "documents": visible, "limit": limit},
+    )
+
+
+def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: str | None) -> Iterable[tuple[int, float]]:
+    """How often the terms occur in how much text: enough to rank by, and every chunk that has one is found."""
+    if not query.short:
+        return []
+    rows = sql.execute(
+        f"""
+        SELECT c.id, c.key, t.heading, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.id
+         WHERE {_VISIBLE}
+        """,  # noqa: S608 - the only thing put in is a constant
+        {"documents": visible},
+    )
+    found: list[tuple[float, str, int]] = []
+    for chunk, key, heading, text in rows:
+        folded = fold(f"{heading}\n{text}")
+        if times := sum(map(folded.count, query.short)):
+            found.append((-times * 100.0 / (100 + len(folded)), key, chunk))
+    return [(chunk, -score) for score, _, chunk in nsmallest(limit, found)]
 
 
 def vector_leg(
@@ -62,9 +73,9 @@ def _chunks_of(sql: sqlite3.Connection, matches: Sequence[Match], limit: int) ->
     for match in matches:
         row = sql.execute(
             """
-            SELECT c.id, p.ordinal FROM passages p
-              JOIN chunks c ON c.document_id = p.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
-             WHERE p.id = ? ORDER BY c.ordinal LIMIT 1
+            SELECT (SELECT c.id FROM chunks c WHERE c.document_id = p.document_id AND c.last_passage >= p.ordinal
+                     ORDER BY c.last_passage LIMIT 1), p.ordinal
+              FROM passages p WHERE p.id = ?
             """,
             (match.passage_id,),
         ).fetchone()
@@ -83,8 +94,8 @@ def chunks_without_vectors(sql: sqlite3.Connection, chunks: Collection[int]) -> 
         SELECT DISTINCT c.id FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
           JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
          WHERE p.text_hash IS NOT NULL
-           AND NOT EXISTS (SELECT 1 FROM vectors v JOIN generations g ON g.id = v.generation
-                            WHERE g.active AND v.passage_id = p.id)
+           AND NOT EXISTS (SELECT 1 FROM vectors v
+                            WHERE v.generation = (SELECT id FROM generations WHERE active) AND v.passage_id = p.id)
         """,
         (json.dumps(list(chunks)),),
     )

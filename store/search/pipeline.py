@@ -19,9 +19,9 @@ from memoryd.store.search.answer import Answer, Candidate, Degraded, Hit
 from memoryd.store.search.decay import age_in_days, decay_factor
 from memoryd.store.search.fusion import fuse
 from memoryd.store.search.legs import Ranking, chunks_without_vectors, keyword_leg, vector_leg
-from memoryd.store.search.query import build_query
+from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.request import SearchQuery, SearchSettings
-from memoryd.store.search.snippet import cut_snippet
+from memoryd.store.search.snippet import best_passage, cut_snippet
 
 
 class Semantics(Protocol):
@@ -43,12 +43,13 @@ def search(
     degraded: Degraded | None = None
     rankings: dict[str, Ranking] = {}
     weights = {"keyword": settings.keyword_weight, "vector": settings.vector_weight}
+    keywords = build_query(query.text)
 
     with database.read() as sql:
         documents = visible_documents(sql, query)
         if weights["keyword"] > 0:
             with watch.stage("keyword"):
-                rankings["keyword"] = keyword_leg(sql, build_query(query.text), settings.candidates, documents)
+                rankings["keyword"] = keyword_leg(sql, keywords, settings.candidates, documents)
         if weights["vector"] > 0 and query.text.strip():
             try:
                 with watch.stage("embed"):
@@ -58,10 +59,10 @@ def search(
             except MemorydError as error:
                 degraded = Degraded("vector", error.message, error.hint)
         with watch.stage("rank"):
-            late = chunks_without_vectors(sql, rankings.get("keyword", {}))
+            late = chunks_without_vectors(sql, rankings.get("keyword", {})) if "vector" in rankings else set()
             candidates = fuse(rankings, weights, settings.rrf_k, {"vector": late})
             candidates = apply_decay(sql, candidates, query.today, settings)
-            hits = collect_hits(sql, candidates, query, settings)
+            hits = collect_hits(sql, candidates, query, keywords, settings)
 
     return Answer(
         query=query.text,
@@ -102,7 +103,11 @@ def apply_decay(
 
 
 def collect_hits(
-    sql: sqlite3.Connection, candidates: list[Candidate], query: SearchQuery, settings: SearchSettings
+    sql: sqlite3.Connection,
+    candidates: list[Candidate],
+    query: SearchQuery,
+    keywords: KeywordQuery,
+    settings: SearchSettings,
 ) -> list[Hit]:
     limit = settings.limit if query.limit is None else query.limit
     min_score = settings.min_score if query.min_score is None else query.min_score
@@ -111,7 +116,7 @@ def collect_hits(
     for candidate in candidates:
         if len(hits) == limit or candidate.score < min_score:
             break
-        hit, text = read_hit(sql, candidate, settings.snippet_chars)
+        hit, text = read_hit(sql, candidate, keywords, settings.snippet_chars)
         if text.casefold().strip() in seen:
             continue
         seen.add(text.casefold().strip())
@@ -119,7 +124,9 @@ def collect_hits(
     return hits
 
 
-def read_hit(sql: sqlite3.Connection, candidate: Candidate, snippet_chars: int) -> tuple[Hit, str]:
+def read_hit(
+    sql: sqlite3.Connection, candidate: Candidate, keywords: KeywordQuery, snippet_chars: int
+) -> tuple[Hit, str]:
     key, first, last, heading, start_line, end_line, identity, workspace, path, source, written = sql.execute(
         """
         SELECT c.key, c.first_passage, c.last_passage, c.heading, c.start_line, c.end_line,
@@ -135,9 +142,8 @@ def read_hit(sql: sqlite3.Connection, candidate: Candidate, snippet_chars: int) 
             (identity, first, last),
         )
     ]
-    best = candidate.legs["vector"].passage if "vector" in candidate.legs else None
-    before = sum(map(len, passages[: best - first])) if best is not None else 0
-    best_length = len(passages[best - first]) if best is not None else 0
+    best = best_passage(passages, first, candidate.legs, keywords)
+    before = sum(map(len, passages[:best]))
     text = "".join(passages)
     hit = Hit(
         id=key,
@@ -149,7 +155,7 @@ def read_hit(sql: sqlite3.Connection, candidate: Candidate, snippet_chars: int) 
         source=source,
         date=date.fromisoformat(written) if written else None,
         score=candidate.score,
-        snippet=cut_snippet(text, before, before + best_length, snippet_chars),
+        snippet=cut_snippet(text, before, before + len(passages[best]), snippet_chars),
         candidate=candidate,
     )
     return hit, text

@@ -14,6 +14,7 @@ from memoryd.store.folding import fold
 
 _MIN_TERM = 3
 _MAX_TERMS = 64  # a pasted page is a query too, but its first words are enough to find it
+_MAX_CHARS = 128  # of one term: enough of a pasted token to find it
 
 # Ideographs, kana, and the scripts of South-East Asia: written without spaces between words.
 _UNSPACED = (
@@ -22,7 +23,7 @@ _UNSPACED = (
 )
 _WORDS = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
-_EDGES = re.compile(r"^\W+|\W+$")
+_LAST_SIGNS = re.compile(r"[+#]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,7 @@ def build_query(text: str) -> KeywordQuery:
     terms: dict[str, None] = {}  # a set that keeps its order
     short: dict[str, None] = {}
     for word in _WORDS.findall(fold(text)):
-        if _UNSPACED_RUN.fullmatch(word):
-            pieces = _ngrams(word)
-        else:
-            pieces = [_EDGES.sub("", word) or word]
+        pieces = _ngrams(word) if _UNSPACED_RUN.fullmatch(word) else [_bare(word)[:_MAX_CHARS]]
         for piece in pieces:
             (terms if len(piece) >= _MIN_TERM else short)[piece] = None
     return KeywordQuery(tuple(terms)[:_MAX_TERMS], tuple(short)[:_MAX_TERMS])
@@ -53,3 +51,21 @@ def _ngrams(run: str) -> list[str]:
     if len(run) <= _MIN_TERM:
         return [run]
     return [run[start : start + _MIN_TERM] for start in range(len(run) - _MIN_TERM + 1)]
+
+
+def _bare(word: str) -> str:
+    """Without the punctuation around it; with it where there is nothing else, and in "C++" and "F#"."""
+    start, end = 0, len(word)
+    while start < end and not _is_of_word(word[start]):
+        start += 1
+    while end > start and not _is_of_word(word[end - 1]):
+        end -= 1
+    if start == end:
+        return word
+    if end - start < _MIN_TERM and (signs := _LAST_SIGNS.match(word, end)):
+        end = signs.end()
+    return word[start:end]
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -21,7 +21,7 @@ class SearchSettings:
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
     keyword_weight: float = 1.0
     vector_weight: float = 1.0
-    rrf_k: float = 20.0
+    rrf_k: float = 10.0
     decay: Decay = field(default_factory=Decay)
     snippet_chars: int = 700
 

@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import regex
+
+from memoryd.store.folding import fold
+from memoryd.store.search.answer import LegRank
+from memoryd.store.search.query import KeywordQuery
+
 ELLIPSIS = "…"
+_CLUSTERS = regex.compile(r"\X")
+_LOOK_BACK = 64  # characters; clusters are counted from there
+
+
+def best_passage(passages: Sequence[str], first: int, legs: Mapping[str, LegRank], keywords: KeywordQuery) -> int:
+    """Which of a chunk's passages shows best why it was found: the one that the leg that ranks it higher found."""
+    vector, keyword = legs.get("vector"), legs.get("keyword")
+    nearest = vector.passage - first if vector and vector.passage is not None else None
+    if nearest is not None and (keyword is None or (vector and vector.rank < keyword.rank)):
+        return nearest
+    terms = (*keywords.terms, *keywords.short)
+    matches = [sum(term in folded for term in terms) for folded in map(fold, passages)]
+    most = max(matches)
+    if nearest is not None and matches[nearest] == most:
+        return nearest
+    return matches.index(most)
 
 
 def cut_snippet(text: str, best_start: int, best_end: int, limit: int) -> str:
@@ -16,7 +40,7 @@ def cut_snippet(text: str, best_start: int, best_end: int, limit: int) -> str:
     if start > 0:
         start = _after_break(text, start, min(best_start, end))
     if end < text_length:
-        end = _before_break(text, end, max(start, min(best_end, end - 1)))
+        end = _before_break(text, end, max(start, min(best_end, end - limit // 4)))
     cut = text[start:end].strip()
     return f"{ELLIPSIS if start > 0 else ''}{cut}{ELLIPSIS if end < text_length else ''}"
 
@@ -26,7 +50,8 @@ def _after_break(text: str, position: int, latest: int) -> int:
         found = text.find(mark, position, latest)
         if found >= 0:
             return found + 1
-    return position
+    torn = _cluster_at(text, position)
+    return torn[1] if torn[0] < position and torn[1] <= latest else position
 
 
 def _before_break(text: str, position: int, earliest: int) -> int:
@@ -34,4 +59,13 @@ def _before_break(text: str, position: int, earliest: int) -> int:
         found = text.rfind(mark, earliest, position)
         if found > 0:
             return found
-    return position
+    torn = _cluster_at(text, position)
+    return torn[0] if torn[0] > earliest else position
+
+
+def _cluster_at(text: str, position: int) -> tuple[int, int]:
+    """Start and end of the character, as a reader sees it, that stands here: an emoji, a letter with its accents."""
+    for cluster in _CLUSTERS.finditer(text, max(0, position - _LOOK_BACK)):
+        if cluster.end() > position:
+            return cluster.span()
+    return position, position

@@ -1,0 +1,143 @@
+"""A document as rows: what it writes to, and takes out of, the ledger's tables and the keyword index.
+
+Every function works inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from memoryd.store.model import Chunk, Document, Passage, embedding_text, stable_id
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk as the ledger and the keyword index hold it."""
+
+    key: str
+    chunk: Chunk
+    text: str
+
+
+def entries_of(identity: int, document: Document) -> list[Entry]:
+    entries: list[Entry] = []
+    seen: Counter[str] = Counter()  # the same words twice in one document are two chunks
+    for chunk in document.chunks:
+        text = "".join(p.text for p in document.passages[chunk.first_passage : chunk.last_passage + 1])
+        seen[text] += 1
+        entries.append(Entry(f"{stable_id('chunk', identity, text, seen[text]):016x}", chunk, text))
+    return entries
+
+
+def clear_document(sql: sqlite3.Connection, identity: int) -> None:
+    forget_chunks(sql, identity, keep=set())
+    sql.execute("DELETE FROM passages WHERE document_id = ?", (identity,))
+    sql.execute("DELETE FROM documents WHERE id = ?", (identity,))
+
+
+def forget_chunks(sql: sqlite3.Connection, identity: int, keep: Container[tuple[str, str]]) -> dict[str, int]:
+    """Remove the chunks that are not to be kept, by (key, heading); returns those that are, as key -> id.
+
+    Most of a file survives an edit, and the keyword index is by far the dearest thing to write: rows that would
+    come back as they are stay. To be called before the passages change, for FTS5 forgets a row of an
+    external-content table only when told the very text that it was given.
+    """
+    kept: dict[str, int] = {}
+    gone: list[int] = []
+    for chunk_id, key, heading in sql.execute("SELECT id, key, heading FROM chunks WHERE document_id = ?", (identity,)):
+        if (key, heading) in keep:
+            kept[key] = chunk_id
+        else:
+            gone.append(chunk_id)
+    for chunk_id in gone:
+        # VALUES, not INSERT ... SELECT for each: that takes twice as long (a savepoint each, at which FTS5 flushes).
+        heading, text = sql.execute("SELECT heading, text FROM folded_chunks WHERE id = ?", (chunk_id,)).fetchone()
+        sql.execute(
+            "INSERT INTO chunks_fts (chunks_fts, rowid, heading, text) VALUES ('delete', ?, ?, ?)",
+            (chunk_id, heading, text),
+        )
+        sql.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+    return kept
+
+
+def write_document(
+    sql: sqlite3.Connection, identity: int, document: Document, *, skipped: str | None, now: float
+) -> None:
+    # An upsert, not INSERT OR REPLACE: that would delete the row first, and its chunks with it.
+    sql.execute(
+        """
+        INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET
+            source = excluded.source, signature = excluded.signature, content_hash = excluded.content_hash,
+            size = excluded.size, date = excluded.date, evergreen = excluded.evergreen, title = excluded.title,
+            front_matter = excluded.front_matter, notices = excluded.notices, skipped = excluded.skipped,
+            indexed_at = excluded.indexed_at
+        """,
+        (
+            identity,
+            document.workspace,
+            document.path,
+            document.source,
+            document.signature,
+            document.content_hash,
+            document.size,
+            document.date.isoformat() if document.date else None,
+            document.evergreen,
+            document.title.encode(errors="replace").decode(),  # YAML can spell half a surrogate pair
+            json.dumps(document.front_matter),
+            json.dumps(document.notices),
+            skipped,
+            now,
+        ),
+    )
+
+
+def write_passages(sql: sqlite3.Connection, identity: int, passages: Iterable[Passage]) -> None:
+    seen: Counter[bytes] = Counter()  # the same words twice in one document are two passages
+    rows = []
+    for passage in passages:
+        embedded = embedding_text(passage)
+        digest = blake2b((embedded or passage.text).encode(errors="surrogatepass"), digest_size=16).digest()
+        seen[digest] += 1
+        rows.append(
+            (
+                identity,
+                passage.ordinal,
+                stable_id("passage", identity, digest.hex(), seen[digest]),
+                passage.text,
+                digest if embedded else None,
+                passage.start_line,
+                passage.end_line,
+            )
+        )
+    sql.execute("DELETE FROM passages WHERE document_id = ?", (identity,))
+    sql.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def write_chunks(sql: sqlite3.Connection, identity: int, entries: Iterable[Entry], kept: Mapping[str, int]) -> None:
+    """Put the chunks in their places: a kept one may have moved, a new one is added to the keyword index."""
+    sql.execute("UPDATE chunks SET ordinal = -1 - ordinal WHERE document_id = ?", (identity,))  # makes room
+    for entry in entries:
+        chunk = entry.chunk
+        place = (chunk.ordinal, chunk.first_passage, chunk.last_passage, chunk.start_line, chunk.end_line)
+        if entry.key in kept:
+            sql.execute(
+                "UPDATE chunks SET ordinal = ?, first_passage = ?, last_passage = ?, start_line = ?, end_line = ?"
+                " WHERE id = ?",
+                (*place, kept[entry.key]),
+            )
+            continue
+        cursor = sql.execute(
+            "INSERT INTO chunks (ordinal, first_passage, last_passage, start_line, end_line, key, document_id, heading)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*place, entry.key, identity, chunk.heading),
+        )
+        sql.execute(
+            "INSERT INTO chunks_fts (rowid, heading, text) VALUES (?, fold(?), fold(?))",
+            (cursor.lastrowid, chunk.heading, entry.text),
+        )

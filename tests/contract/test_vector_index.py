@@ -1,0 +1,316 @@
+"""What every vector index promises, asked of LanceDB (with and without its mirror) and of the one in memory."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoryd.store.errors import StoreCorrupt, StoreUnavailable
+from memoryd.store.protocols import VectorIndex, Vectors
+from memoryd.store.vectors import LanceVectors, discard
+from tests.support.memory_vectors import MemoryVectors
+
+DIMENSION = 8
+
+MakeIndex = Callable[[Path], VectorIndex]
+MAKERS: dict[str, MakeIndex] = {
+    "memory": lambda _folder: MemoryVectors(DIMENSION),
+    "lance": lambda folder: LanceVectors(folder, "f1", DIMENSION),
+    "lance-unmirrored": lambda folder: LanceVectors(folder, "f1", DIMENSION, mirror_rows=-1),
+}
+DURABLE = {name: make for name, make in MAKERS.items() if name != "memory"}
+
+
+@pytest.fixture(params=list(MAKERS))
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> VectorIndex:
+    return MAKERS[request.param](tmp_path / "vectors")
+
+
+@pytest.fixture(params=list(DURABLE))
+def make_durable(request: pytest.FixtureRequest) -> MakeIndex:
+    return DURABLE[request.param]
+
+
+def unit(rows: int, seed: int = 0) -> Vectors:
+    matrix = np.random.default_rng(seed).normal(size=(rows, DIMENSION)).astype(np.float32)
+    return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
+
+
+def fill(index: VectorIndex, rows: int = 20, document: int = 1, first: int = 0) -> Vectors:
+    vectors = unit(rows)
+    index.upsert(list(range(first, first + rows)), [document] * rows, vectors)
+    return vectors
+
+
+def found(index: VectorIndex, vector: Vectors, limit: int = 100, documents: set[int] | None = None) -> list[int]:
+    return [match.passage_id for match in index.search(vector, limit, documents)]
+
+
+# -- searching ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_found_in_an_empty_index(index: VectorIndex) -> None:
+    assert index.search(unit(1)[0], 10) == []
+    assert index.search(unit(1)[0], 10, documents={1}) == []
+    assert index.ids() == set()
+
+
+def test_matches_come_best_first_with_their_cosine(index: VectorIndex) -> None:
+    vectors = fill(index)
+    query = unit(1, seed=9)[0]
+    matches = index.search(query, 100)
+    expected = vectors @ query
+    assert [match.passage_id for match in matches] == np.argsort(-expected).tolist()
+    assert [match.cosine for match in matches] == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-5)
+
+
+def test_limit_cuts_the_tail_and_nothing_else(index: VectorIndex) -> None:
+    fill(index)
+    query = unit(1, seed=9)[0]
+    assert found(index, query, 5) == found(index, query, 100)[:5]
+    assert found(index, query, 0) == []
+
+
+def test_ties_come_in_the_order_of_their_ids(index: VectorIndex) -> None:
+    same = np.repeat(unit(1), 7, axis=0)
+    index.upsert([5, 3, 9, 1, 7, 2, 8], [1] * 7, same)
+    assert found(index, same[0]) == [1, 2, 3, 5, 7, 8, 9]
+
+
+def test_filter_fills_the_limit_from_the_documents_alone(index: VectorIndex) -> None:
+    vectors = fill(index, rows=50, document=1)
+    index.upsert([1000, 1001, 1002], [2, 2, 3], -vectors[:3])  # as far from the query as can be
+    assert set(found(index, vectors[0], 2, {2})) == {1000, 1001}
+    assert set(found(index, vectors[0], 10, {2, 3, 77})) == {1000, 1001, 1002}
+    assert found(index, vectors[0], 10, set()) == []
+    assert found(index, vectors[0], 10, {77}) == []
+
+
+def test_filter_may_name_thousands_of_documents(index: VectorIndex) -> None:
+    vectors = fill(index, rows=20, document=2**62)
+    assert len(found(index, vectors[0], 100, {2**62, *range(5000)})) == 20
+
+
+# -- writing --------------------------------------------------------------------------------------------------
+
+
+def test_written_vector_is_seen_by_the_next_search(index: VectorIndex) -> None:
+    vectors = unit(2)
+    index.upsert([1], [1], vectors[:1])
+    assert found(index, vectors[1]) == [1]
+    index.upsert([2], [1], vectors[1:])
+    assert found(index, vectors[1]) == [2, 1]
+
+
+def test_upserting_again_changes_nothing(index: VectorIndex) -> None:
+    vectors = fill(index)
+    before = index.search(vectors[0], 100)
+    fill(index)
+    assert index.search(vectors[0], 100) == before
+    assert index.stats().rows == 20
+
+
+def test_upsert_replaces_vector_and_document(index: VectorIndex) -> None:
+    vectors = fill(index, rows=3)
+    index.upsert([0], [2], -vectors[:1])
+    assert found(index, -vectors[0])[0] == 0
+    assert found(index, vectors[0], documents={2}) == [0]
+    assert index.ids() == {0, 1, 2}
+
+
+def test_id_given_twice_in_a_batch_is_held_once_as_given_last(index: VectorIndex) -> None:
+    vectors = unit(3)
+    for _ in range(2):
+        index.upsert([1, 2, 1], [1, 1, 1], vectors)
+        assert index.stats().rows == 2
+        assert index.search(vectors[2], 1)[0].cosine == pytest.approx(1.0, abs=1e-5)
+
+
+def test_deleted_vectors_are_not_found_and_deleting_again_is_harmless(index: VectorIndex) -> None:
+    vectors = fill(index)
+    for _ in range(2):
+        index.delete([3, 4, 999])
+        assert index.ids() == set(range(20)) - {3, 4}
+        assert found(index, vectors[3], 1) != [3]
+    index.upsert([3], [1], vectors[3:4])
+    assert found(index, vectors[3], 1) == [3]
+
+
+def test_thousands_are_deleted_at_once(index: VectorIndex) -> None:
+    fill(index, rows=2500)
+    index.delete(set(range(2499)))
+    assert index.ids() == {2499}
+
+
+def test_nothing_to_write_is_no_work(index: VectorIndex) -> None:
+    before = index.stats().versions
+    index.upsert([], [], np.empty((0, DIMENSION), np.float32))
+    index.delete([])
+    assert index.stats().versions == before
+
+
+def test_largest_ids_are_kept_whole(index: VectorIndex) -> None:
+    largest = 2**63 - 1
+    index.upsert([largest, largest - 1], [largest, largest], unit(2))
+    assert index.ids() == {largest, largest - 1}
+    assert found(index, unit(2)[0], 1, {largest}) == [largest]
+
+
+def test_searches_while_writing_see_whole_batches_of_rows(index: VectorIndex) -> None:
+    vectors = unit(40)
+    wrong: list[object] = []
+    stop = threading.Event()
+
+    def look() -> None:
+        try:
+            while not stop.is_set():
+                matches = index.search(vectors[0], 100)
+                cosines = [match.cosine for match in matches]
+                if cosines != sorted(cosines, reverse=True):
+                    wrong.append(matches)
+        except Exception as error:
+            wrong.append(error)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for start in range(0, 40, 10):
+        index.upsert(range(start, start + 10), [1] * 10, vectors[start : start + 10])
+        index.delete([start])
+    index.compact()
+    stop.set()
+    thread.join(60)
+    assert wrong == []
+    assert len(index.ids()) == 36
+
+
+# -- maintenance ----------------------------------------------------------------------------------------------
+
+
+def test_compacting_keeps_every_row(index: VectorIndex) -> None:
+    vectors = unit(30)
+    for row in range(30):
+        index.upsert([row], [row % 3], vectors[row : row + 1])
+    index.delete([0, 1])
+    before = index.search(vectors[5], 100)
+    index.compact()
+    assert index.search(vectors[5], 100) == before
+    assert index.ids() == set(range(2, 30))
+
+
+def test_compacting_bounds_versions_and_fragments(index: VectorIndex) -> None:
+    for round_ in range(3):
+        for row in range(8):
+            index.upsert([row], [1], unit(1, seed=round_ * 8 + row))
+        index.compact()
+        stats = index.stats()
+        assert stats.versions <= 2
+        assert stats.fragments <= 1
+        assert stats.rows == 8
+
+
+def test_stats_tell_rows_and_bytes(index: VectorIndex) -> None:
+    fill(index)
+    stats = index.stats()
+    assert stats.rows == 20
+    assert stats.bytes >= 20 * DIMENSION * 4
+    assert stats.versions >= 1
+    assert stats.fragments >= 1
+
+
+# -- LanceDB alone --------------------------------------------------------------------------------------------
+
+
+def test_rows_outlive_the_process(make_durable: MakeIndex, tmp_path: Path) -> None:
+    first = make_durable(tmp_path)
+    vectors = fill(first)
+    first.delete([7])
+    second = make_durable(tmp_path)
+    assert second.ids() == set(range(20)) - {7}
+    assert second.search(vectors[0], 100) == pytest.approx(first.search(vectors[0], 100))
+
+
+def test_generations_do_not_mix(tmp_path: Path) -> None:
+    for number in range(12):
+        LanceVectors(tmp_path, f"f{number}", DIMENSION).upsert([number], [1], unit(1))
+    assert all(LanceVectors(tmp_path, f"f{number}", DIMENSION).ids() == {number} for number in range(12))
+
+
+def test_answers_are_the_same_beyond_the_mirror(tmp_path: Path) -> None:
+    mirrored = LanceVectors(tmp_path / "small", "f1", DIMENSION)
+    outgrown = LanceVectors(tmp_path / "large", "f1", DIMENSION, mirror_rows=100)
+    vectors = unit(300)
+    for index in (mirrored, outgrown):
+        for start in range(0, 300, 75):  # the second batch is one too many
+            ids = list(range(start, start + 75))
+            index.upsert(ids, [identity % 4 for identity in ids], vectors[start : start + 75])
+        index.delete(range(0, 300, 7))
+    for query in unit(5, seed=4):
+        for documents in (None, {1}, {2, 3}):
+            expected = mirrored.search(query, 20, documents)
+            matches = outgrown.search(query, 20, documents)
+            assert [match.passage_id for match in matches] == [match.passage_id for match in expected]
+            assert [m.cosine for m in matches] == pytest.approx([m.cosine for m in expected], abs=1e-5)
+
+
+def damage_manifests(table: Path) -> None:
+    for file in (table / "_versions").glob("*.manifest"):
+        file.write_bytes(b"garbage")
+
+
+def damage_data(table: Path) -> None:
+    for file in (table / "data").iterdir():
+        file.write_bytes(b"garbage" * 10)
+
+
+def lose_data(table: Path) -> None:
+    shutil.rmtree(table / "data")
+
+
+def lose_manifests(table: Path) -> None:
+    shutil.rmtree(table / "_versions")
+
+
+@pytest.mark.parametrize("damage", [damage_manifests, damage_data, lose_data, lose_manifests])
+def test_damaged_table_is_corrupt_and_can_be_made_anew(
+    make_durable: MakeIndex, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "vectors"
+    fill(make_durable(folder))
+    damage(folder / "vectors_f1.lance")
+
+    def use() -> None:
+        make_durable(folder).search(unit(1)[0], 10)
+
+    with pytest.raises(StoreCorrupt) as caught:
+        use()
+    assert not caught.value.retryable
+    assert str(folder) in (caught.value.hint or "")
+    discard(folder)
+    fill(make_durable(folder))
+    assert len(make_durable(folder).ids()) == 20
+
+
+def test_table_that_vanishes_while_open_is_corrupt(make_durable: MakeIndex, tmp_path: Path) -> None:
+    index = make_durable(tmp_path / "vectors")
+    fill(index)
+    discard(tmp_path / "vectors")
+    with pytest.raises(StoreCorrupt):
+        index.upsert([1], [1], unit(1))
+
+
+def test_file_in_the_way_of_the_folder_is_unavailable(make_durable: MakeIndex, tmp_path: Path) -> None:
+    (tmp_path / "vectors").write_text("in the way")
+    with pytest.raises(StoreUnavailable) as caught:
+        make_durable(tmp_path / "vectors")
+    assert caught.value.retryable
+    with pytest.raises(StoreUnavailable):
+        make_durable(tmp_path / "vectors" / "below")
+
+
+def test_discarding_what_is_not_there_is_harmless(tmp_path: Path) -> None:
+    discard(tmp_path / "missing")

@@ -1,0 +1,100 @@
+CREATE INDEX chunks_by_passage ON chunks (document_id, last_passage);
+
+CREATE INDEX jobs_due ON jobs (state, kind, run_after);
+
+CREATE INDEX passages_by_id ON passages (id);
+
+CREATE INDEX vectors_by_document ON vectors (document_id);
+
+CREATE TABLE chunks (
+    id            INTEGER PRIMARY KEY,
+    key           TEXT    NOT NULL,            -- hash of document, text and repetition: what callers see
+    document_id   INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    ordinal       INTEGER NOT NULL,
+    first_passage INTEGER NOT NULL,
+    last_passage  INTEGER NOT NULL,
+    heading       TEXT    NOT NULL,
+    start_line    INTEGER NOT NULL,
+    end_line      INTEGER NOT NULL,
+    UNIQUE (document_id, ordinal)
+);
+
+CREATE VIRTUAL TABLE chunks_fts USING fts5 (
+    heading, text, content = 'folded_chunks', content_rowid = 'id', tokenize = 'trigram'
+);
+
+CREATE TABLE documents (
+    id           INTEGER PRIMARY KEY,
+    workspace    TEXT    NOT NULL,
+    path         TEXT    NOT NULL,
+    source       TEXT    NOT NULL,
+    signature    TEXT    NOT NULL,             -- stat of the file when it was read
+    content_hash TEXT    NOT NULL,
+    size         INTEGER NOT NULL,
+    date         TEXT,                         -- ISO day
+    evergreen    INTEGER NOT NULL,
+    title        TEXT    NOT NULL,
+    front_matter TEXT    NOT NULL,             -- JSON object
+    notices      TEXT    NOT NULL,             -- JSON array of sentences
+    skipped      TEXT,                         -- why the file is not indexed; NULL = it is
+    indexed_at   REAL    NOT NULL,
+    UNIQUE (workspace, path)
+);
+
+CREATE TABLE generations (
+    id          INTEGER PRIMARY KEY,
+    fingerprint TEXT    NOT NULL UNIQUE,
+    model       TEXT    NOT NULL,
+    dimension   INTEGER NOT NULL,
+    active      INTEGER NOT NULL DEFAULT 0,
+    created_at  REAL    NOT NULL
+);
+
+CREATE TABLE jobs (
+    key         TEXT    PRIMARY KEY,
+    kind        TEXT    NOT NULL,
+    workspace   TEXT    NOT NULL,
+    path        TEXT    NOT NULL,
+    state       TEXT    NOT NULL CHECK (state IN ('queued', 'running', 'parked')),
+    again       INTEGER NOT NULL DEFAULT 0,    -- asked for while running
+    attempts    INTEGER NOT NULL DEFAULT 0,
+    run_after   REAL    NOT NULL,
+    enqueued_at REAL    NOT NULL,
+    reason      TEXT,                          -- of the last failure
+    hint        TEXT
+) WITHOUT ROWID;
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE passages (
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    ordinal     INTEGER NOT NULL,
+    id          INTEGER NOT NULL,              -- key of its vector: a hash of document, text and repetition
+    text        TEXT    NOT NULL,
+    text_hash   BLOB,                          -- of what is embedded; NULL = nothing to embed
+    start_line  INTEGER NOT NULL,
+    end_line    INTEGER NOT NULL,
+    PRIMARY KEY (document_id, ordinal)
+) WITHOUT ROWID;
+
+CREATE TABLE vectors (
+    generation  INTEGER NOT NULL REFERENCES generations (id) ON DELETE CASCADE,
+    passage_id  INTEGER NOT NULL,
+    document_id INTEGER NOT NULL,
+    PRIMARY KEY (generation, passage_id)
+) WITHOUT ROWID;
+
+CREATE VIEW chunk_texts AS
+SELECT c.id, c.document_id, c.heading,
+       (SELECT group_concat(text, '')
+          FROM (SELECT text FROM passages p
+                 WHERE p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+                 ORDER BY p.ordinal)) AS text
+  FROM chunks c;
+
+CREATE VIEW folded_chunks AS
+SELECT id, document_id, fold(heading) AS heading, fold(text) AS text FROM chunk_texts;
+

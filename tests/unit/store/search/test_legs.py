@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memoryd.store.model import document_id
+from memoryd.store.protocols import Vectors
+from memoryd.store.search.legs import chunks_without_vectors, keyword_leg, vector_leg
+from memoryd.store.search.query import build_query
+from tests.support.documents import make_document
+from tests.support.ledger import Ledger
+from tests.support.memory_vectors import MemoryVectors
+
+
+def by_words(ledger: Ledger, query: str, limit: int = 100, paths: list[str] | None = None) -> list[str]:
+    """Texts of the chunks that the keyword leg brings, best first."""
+    documents = None if paths is None else {document_id("home", path) for path in paths}
+    with ledger.database.read() as sql:
+        ranking = keyword_leg(sql, build_query(query), limit, documents)
+    assert [place.rank for place in ranking.values()] == list(range(1, len(ranking) + 1))
+    texts = {identity: text for text, identity in ledger.chunk_ids().items()}
+    return [texts[chunk] for chunk in ranking]
+
+
+def by_meaning(ledger: Ledger, index: MemoryVectors, vector: Vectors, limit: int = 100) -> list[str]:
+    with ledger.database.read() as sql:
+        ranking = vector_leg(sql, index, vector, limit, None)
+    texts = {identity: text for text, identity in ledger.chunk_ids().items()}
+    return [texts[chunk] for chunk in ranking]
+
+
+def towards(*weights: float) -> Vectors:
+    vector = np.zeros(4, np.float32)
+    vector[: len(weights)] = weights
+    return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+
+# -- words ----------------------------------------------------------------------------------------------------
+
+
+def test_more_matching_terms_score_higher(ledger: Ledger) -> None:
+    filler = [f"something else entirely, number {number}\n" for number in range(20)]
+    ledger.put(make_document("a.md", "compaction only here\n", "compaction of the ledger\n", *filler))
+    with ledger.database.read() as sql:
+        ranking = keyword_leg(sql, build_query("compaction ledger"), 100, None)
+    scores = [place.score for place in ranking.values()]
+    assert scores == sorted(scores, reverse=True)
+    assert all(score > 0 for score in scores)
+    assert by_words(ledger, "compaction ledger") == ["compaction of the ledger\n", "compaction only here\n"]
+
+
+def test_rare_word_counts_more_than_a_common_one(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", *(f"the server runs, day {number}\n" for number in range(20)), "the zeppelin\n"))
+    assert by_words(ledger, "server zeppelin")[0] == "the zeppelin\n"
+
+
+def test_heading_is_found_too(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "water them on Mondays\n", heading="Garden > Tomatoes"))
+    assert by_words(ledger, "tomatoes") == ["water them on Mondays\n"]
+
+
+def test_parts_of_words_and_other_forms_are_found(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "Ｒｅｌｅａｓｅ-Vorbereitung in der Straße\n"))
+    for query in ("release", "bereit", "STRASSE", "straße"):
+        assert len(by_words(ledger, query)) == 1, query
+
+
+def test_filter_inside_the_leg_never_starves(ledger: Ledger) -> None:
+    for number in range(30):
+        ledger.put(make_document(f"loud/{number}.md", "backup backup backup\n"))
+    ledger.put(make_document("quiet.md", "once, a backup was mentioned in a much longer text about other things\n"))
+    assert len(by_words(ledger, "backup", limit=5, paths=["quiet.md"])) == 1
+    assert len(by_words(ledger, "会", limit=5, paths=["quiet.md"])) == 0
+
+
+def test_filter_that_leaves_nothing_finds_nothing(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "backup 会议\n"))
+    assert by_words(ledger, "backup", paths=[]) == []
+    assert by_words(ledger, "会议", paths=[]) == []
+
+
+def test_ties_have_a_fixed_order_that_does_not_depend_on_when_they_were_indexed(ledger: Ledger) -> None:
+    def order() -> list[str]:
+        with ledger.database.read() as sql:
+            ranking = keyword_leg(sql, build_query("identical"), 100, None)
+            path = "SELECT path FROM documents d JOIN chunks c ON c.document_id = d.id WHERE c.id = ?"
+            return [sql.execute(path, (chunk,)).fetchone()[0] for chunk in ranking]
+
+    paths = [f"{number}.md" for number in range(8)]
+    ledger.put(*(make_document(path, "identical text\n") for path in paths))
+    before = order()
+    for path in paths:
+        ledger.documents.forget("home", path, ledger.clock())
+    ledger.put(*(make_document(path, "identical text\n") for path in reversed(paths)))
+    assert order() == before
+
+
+@pytest.mark.parametrize("query", ["会", "会议", "議", "ラー", "회의", "🎉", "v2", "C#"])
+def test_short_query_finds_every_chunk_that_contains_it(ledger: Ledger, query: str) -> None:
+    texts = [
+        "今天的会议记录\n",
+        "会议",
+        "会",
+        "社会\n",
+        "会議の議事録とエラー\n",
+        "오늘 회의는 없다\n",
+        "launch 🎉 of V2, written in C#\n",
+        "nothing of the kind\n",
+    ]
+    ledger.put(make_document("a.md", *texts))
+    assert set(by_words(ledger, query)) == {text for text in texts if query.casefold() in text.casefold()}
+
+
+def test_short_query_ranks_by_how_much_of_the_text_it_is(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "会议 " + "其他内容" * 100 + "\n", "会议会议会议\n", "会议\n"))
+    assert by_words(ledger, "会议")[0] == "会议会议会议\n"
+    assert by_words(ledger, "会议", limit=1) == ["会议会议会议\n"]
+
+
+def test_short_query_finds_headings(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "text\n", heading="会议"))
+    assert by_words(ledger, "会议") == ["text\n"]
+
+
+def test_words_not_adjacent_in_an_unspaced_script_are_found(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "这个策略是：数据库每天备份\n", "无关的内容在这里\n"))
+    assert by_words(ledger, "备份数据库策略") == ["这个策略是：数据库每天备份\n"]
+
+
+def test_nothing_asked_finds_nothing(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "words\n"))
+    assert by_words(ledger, "  ") == []
+
+
+def test_sixty_four_terms_are_one_query(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", *(f"topic{number:03} is here\n" for number in range(100))))
+    assert len(by_words(ledger, " ".join(f"topic{number:03}" for number in range(100)))) == 64
+
+
+# -- meaning --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def index(ledger: Ledger) -> MemoryVectors:
+    ledger.generation(dimension=4)
+    return MemoryVectors(4)
+
+
+def test_best_passage_stands_for_its_chunk(ledger: Ledger, index: MemoryVectors) -> None:
+    ledger.put(make_document("a.md", "one\n", "two\n", "three\n", chunks=[(0, 1), (2, 2)]))
+    ledger.embed(index, {"one\n": towards(0, 1), "two\n": towards(1), "three\n": towards(1, 1)})
+    with ledger.database.read() as sql:
+        ranking = vector_leg(sql, index, towards(1), 10, None)
+    (first, best), (_, second) = ranking.items()
+    assert first == ledger.chunk_ids()["one\ntwo\n"]
+    assert (best.rank, best.passage) == (1, 1)
+    assert best.score == pytest.approx(1.0)
+    assert second.score == pytest.approx(0.7071, abs=1e-4)
+
+
+def test_passage_in_an_overlap_counts_for_the_first_chunk(ledger: Ledger, index: MemoryVectors) -> None:
+    ledger.put(make_document("a.md", "one\n", "two\n", "three\n", chunks=[(0, 1), (1, 2)]))
+    ledger.embed(index, {"two\n": towards(1)})
+    assert by_meaning(ledger, index, towards(1)) == ["one\ntwo\n"]
+
+
+def test_orphaned_vectors_are_ignored(ledger: Ledger, index: MemoryVectors) -> None:
+    ledger.put(make_document("a.md", "stays\n"), make_document("b.md", "goes\n"))
+    ledger.embed(index, {"stays\n": towards(1, 1), "goes\n": towards(1)})
+    index.upsert([999], [document_id("home", "a.md")], towards(1).reshape(1, -1))
+    ledger.documents.forget("home", "b.md", ledger.clock())
+    assert by_meaning(ledger, index, towards(1)) == ["stays\n"]
+
+
+def test_leg_brings_no_more_chunks_than_it_may(ledger: Ledger, index: MemoryVectors) -> None:
+    texts = [f"text {number}\n" for number in range(10)]
+    ledger.put(make_document("a.md", *texts))
+    ledger.embed(index, {text: towards(1, number / 10) for number, text in enumerate(texts)})
+    assert by_meaning(ledger, index, towards(1), limit=3) == texts[:3]
+
+
+# -- what the vector leg cannot know --------------------------------------------------------------------------
+
+
+def test_chunks_lack_vectors_until_all_their_passages_have_one(ledger: Ledger, index: MemoryVectors) -> None:
+    ledger.put(make_document("a.md", "one\n", "two\n", "---\n", chunks=[(0, 1), (1, 2)]))
+    both, second = ledger.chunk_ids()["one\ntwo\n"], ledger.chunk_ids()["two\n---\n"]
+
+    def late() -> set[int]:
+        with ledger.database.read() as sql:
+            return chunks_without_vectors(sql, [both, second])
+
+    assert late() == {both, second}
+    ledger.embed(index, {"two\n": towards(1)})
+    assert late() == {both}  # what is nothing to embed is not waited for
+    ledger.embed(index, {"one\n": towards(1)})
+    assert late() == set()
+    ledger.generation(dimension=4, fingerprint="other")
+    assert late() == {both, second}
+
+
+def test_queries_use_their_indexes(ledger: Ledger) -> None:
+    """A scan of passages, chunks or vectors for each candidate makes a query slow as the memory grows."""
+    statements: list[str] = []
+    ledger.put(make_document("a.md", "some words\n"))
+    index = MemoryVectors(4)
+    ledger.generation(dimension=4)
+    ledger.embed(index, {"some words\n": towards(1)})
+    with ledger.database.read() as sql:
+        sql.set_trace_callback(statements.append)
+        keyword_leg(sql, build_query("words"), 10, {1})
+        vector_leg(sql, index, towards(1), 10, None)
+        chunks_without_vectors(sql, [1])
+        sql.set_trace_callback(None)
+        ours = [each for each in statements if "SELECT" in each and "chunks_fts_" not in each]  # not those of FTS5
+        steps = [row[3] for each in ours for row in sql.execute(f"EXPLAIN QUERY PLAN {each}")]
+    allowed = ("SCAN chunks_fts VIRTUAL", "SCAN json_each", "SCAN wanted", "SCAN generations")
+    assert [step for step in steps if step.startswith("SCAN") and not step.startswith(allowed)] == []
+    assert len(steps) > 8

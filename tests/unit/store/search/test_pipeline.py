@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryd.store.errors import EmbedderUnavailable
+from memoryd.store.generations import Pending
+from memoryd.store.protocols import VectorIndex, Vectors
+from memoryd.store.search.answer import Answer
+from memoryd.store.search.pipeline import search
+from memoryd.store.search.request import Decay, SearchQuery, SearchSettings
+from tests.support.documents import make_document
+from tests.support.fake_embedder import FakeEmbedder
+from tests.support.ledger import Ledger, open_ledger
+from tests.support.memory_vectors import MemoryVectors
+
+TODAY = date(2026, 11, 15)
+PLAIN = SearchSettings(decay=Decay(strength=0))
+
+
+class Meaning:
+    """A vector side that works: the fake embedder over an index in memory."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.embedder = FakeEmbedder()
+        self.vectors = MemoryVectors(self.embedder.identity.dimension)
+        self.ledger = ledger
+        ledger.generations.activate(self.embedder.identity, 0.0)
+
+    def learn(self) -> None:
+        """Embed every passage that the ledger holds."""
+        texts = list(self.ledger.passage_ids())
+        vectors = self.embedder.embed_documents(texts)
+        self.ledger.embed(self.vectors, dict(zip(texts, vectors, strict=True)))
+
+    def embed_query(self, text: str) -> Vectors:
+        return self.embedder.embed_query(text)
+
+    def index(self) -> VectorIndex:
+        return self.vectors
+
+
+class Absent:
+    """A vector side that is not there yet."""
+
+    def embed_query(self, text: str) -> Vectors:
+        raise EmbedderUnavailable("the model is being loaded", hint="wait a little")
+
+    def index(self) -> VectorIndex:
+        raise AssertionError("not asked without a query vector")
+
+
+class Forbidden:
+    """A vector side that must not be asked."""
+
+    def embed_query(self, text: str) -> Vectors:
+        raise AssertionError("a leg of weight 0 does not run")
+
+    def index(self) -> VectorIndex:
+        raise AssertionError("a leg of weight 0 does not run")
+
+
+@pytest.fixture
+def meaning(ledger: Ledger) -> Meaning:
+    return Meaning(ledger)
+
+
+def ask(
+    ledger: Ledger,
+    text: str,
+    semantics: Meaning | Absent | Forbidden,
+    settings: SearchSettings = PLAIN,
+    **options: Any,
+) -> Answer:
+    query = replace(SearchQuery(text, TODAY), **options)
+    return search(query, settings, ledger.database, semantics, lambda: [])
+
+
+def paths(answer: Answer) -> list[str]:
+    return [hit.path for hit in answer.hits]
+
+
+def put_notes(ledger: Ledger, meaning: Meaning | None = None) -> None:
+    ledger.put(
+        make_document("MEMORY.md", "Ana prefers tea over coffee\n", heading="Preferences"),
+        make_document("memory/2026-11-10.md", "deployed the billing service\n", written=date(2026, 11, 10)),
+        make_document("memory/projects.md", "the billing service talks to the ledger\n", "the garden needs water\n"),
+        make_document("skills/deploy.md", "how to deploy a service: run the script\n", source="skills"),
+        make_document("memory/work.md", "the billing meeting is on Monday\n", workspace="work"),
+    )
+    if meaning:
+        meaning.learn()
+
+
+# -- both legs ------------------------------------------------------------------------------------------------
+
+
+def test_query_is_answered_with_place_and_parts(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    answer = ask(ledger, "garden water", meaning)
+    assert answer.degraded is None
+    hit = answer.hits[0]
+    assert (hit.workspace, hit.path, hit.source, hit.date) == ("home", "memory/projects.md", "memory", None)
+    assert (hit.start_line, hit.end_line) == (2, 2)
+    assert hit.snippet == "the garden needs water"
+    assert hit.score == pytest.approx(1.0)
+    assert hit.candidate.legs.keys() == {"keyword", "vector"}
+    assert hit.candidate.legs["vector"].score > 0
+    assert hit.candidate.legs["keyword"].score > 0
+    assert (hit.candidate.decay, hit.candidate.age_days) == (1.0, None)
+    assert answer.candidates.keys() == {"keyword", "vector"}
+    assert answer.timings.keys() == {"keyword", "embed", "vector", "rank"}
+
+
+def test_lines_are_those_of_the_file_as_it_is_now(ledger: Ledger, meaning: Meaning) -> None:
+    ledger.put(make_document("a.md", "one\ntwo\n", "three\nfour about whales\n", "five\n", chunks=[(0, 0), (1, 2)]))
+    meaning.learn()
+    hit = ask(ledger, "whales", meaning).hits[0]
+    assert (hit.start_line, hit.end_line) == (3, 5)
+    ledger.put(
+        make_document(
+            "a.md", "one\ntwo\n", "three\nfour about whales\n", "five\n", chunks=[(0, 0), (1, 2)], first_line=11
+        )
+    )
+    moved = ask(ledger, "whales", meaning).hits[0]
+    assert (moved.start_line, moved.end_line, moved.id) == (13, 15, hit.id)
+
+
+def test_scores_come_best_first_and_in_0_to_1(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    scores = [hit.score for hit in ask(ledger, "billing service deploy", meaning, limit=100).hits]
+    assert len(scores) == 6
+    assert all(first >= second for first, second in pairwise(scores))
+    assert all(0 < score <= 1 for score in scores)
+
+
+def test_limit_never_changes_the_order(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    whole = [hit.id for hit in ask(ledger, "billing service", meaning, limit=100).hits]
+    for limit in range(len(whole) + 1):
+        assert [hit.id for hit in ask(ledger, "billing service", meaning, limit=limit).hits] == whole[:limit]
+
+
+def test_settings_limit_holds_where_the_query_has_none(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    assert len(ask(ledger, "billing service", meaning, replace(PLAIN, limit=2)).hits) == 2
+
+
+def test_min_score_cuts_the_tail(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    whole = ask(ledger, "billing service", meaning, limit=100).hits
+    bar = whole[1].score
+    kept = ask(ledger, "billing service", meaning, limit=100, min_score=bar).hits
+    assert [hit.id for hit in kept] == [hit.id for hit in whole if hit.score >= bar]
+    assert ask(ledger, "billing service", meaning, replace(PLAIN, min_score=1.1)).hits == []
+
+
+def test_same_text_is_answered_once(ledger: Ledger, meaning: Meaning) -> None:
+    ledger.put(
+        make_document("a.md", "Standup at ten\n"),
+        make_document("b.md", "standup at TEN\n\n"),
+        make_document("c.md", "standup notes\n"),
+    )
+    meaning.learn()
+    answer = ask(ledger, "standup ten", meaning)
+    assert len(answer.hits) == 2
+    assert len({hit.snippet.casefold() for hit in answer.hits}) == 2
+
+
+def test_same_files_give_the_same_answer_in_whatever_order_they_were_indexed(ledger: Ledger, tmp_path: Path) -> None:
+    notes = [make_document(f"{number}.md", f"note {number % 3} about the service\n") for number in range(9)]
+    answers = []
+    with open_ledger(tmp_path / "other.db") as other:
+        for each, documents in ((ledger, notes), (other, notes[::-1])):
+            meaning = Meaning(each)
+            each.put(*documents)
+            meaning.learn()
+            answers.append([(hit.id, hit.score) for hit in ask(each, "service note", meaning).hits])
+    assert answers[0] == answers[1]
+
+
+def test_nothing_asked_is_nothing_found(ledger: Ledger) -> None:
+    put_notes(ledger)
+    answer = ask(ledger, "   ", Forbidden())
+    assert (answer.hits, answer.degraded) == ([], None)
+
+
+def test_empty_memory_has_no_hits(ledger: Ledger, meaning: Meaning) -> None:
+    assert ask(ledger, "anything", meaning).hits == []
+
+
+def test_pending_is_told(ledger: Ledger) -> None:
+    pending = [Pending("home", "a.md", "text")]
+    answer = search(SearchQuery("x", TODAY), PLAIN, ledger.database, Absent(), lambda: pending)
+    assert answer.pending == pending
+
+
+# -- one leg --------------------------------------------------------------------------------------------------
+
+
+def test_missing_leg_is_told_and_costs_nothing(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    answer = ask(ledger, "garden water", Absent())
+    assert answer.degraded is not None
+    assert (answer.degraded.leg, answer.degraded.reason) == ("vector", "the model is being loaded")
+    assert answer.degraded.hint == "wait a little"
+    assert answer.hits[0].score == pytest.approx(1.0)
+    assert answer.candidates.keys() == {"keyword"}
+
+
+def test_index_that_fails_degrades_like_an_embedder_that_fails(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    meaning.embedder.failure = EmbedderUnavailable("out of memory")
+    answer = ask(ledger, "garden", meaning)
+    assert answer.degraded is not None
+    assert answer.degraded.reason == "out of memory"
+    assert paths(answer) == ["memory/projects.md"]
+
+
+def test_leg_of_weight_0_is_not_run(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    words = ask(ledger, "garden water", Forbidden(), replace(PLAIN, vector_weight=0))
+    assert words.degraded is None
+    assert words.hits[0].candidate.legs.keys() == {"keyword"}
+    alone = ask(ledger, "garden water", meaning, replace(PLAIN, keyword_weight=0))
+    assert "keyword" not in alone.timings
+    assert alone.hits[0].candidate.legs.keys() == {"vector"}
+
+
+def test_fresh_note_is_judged_by_its_words_until_its_vectors_are_there(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    ledger.put(make_document("memory/fresh.md", "zeppelins are back\n"))
+    hit = ask(ledger, "zeppelins", meaning).hits[0]
+    assert hit.path == "memory/fresh.md"
+    assert hit.score == pytest.approx(1.0)
+
+
+def test_vector_of_a_forgotten_note_never_surfaces(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    ledger.documents.forget("home", "MEMORY.md", 0.0)
+    assert "MEMORY.md" not in paths(ask(ledger, "tea or coffee", meaning, limit=100))
+
+
+# -- filters --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"workspaces": ("work",)}, {"memory/work.md"}),
+        ({"sources": ("skills",)}, {"skills/deploy.md"}),
+        ({"paths": ("memory/2026-*.md",)}, {"memory/2026-11-10.md"}),
+        ({"paths": ("skills/", "MEMORY.md")}, {"skills/deploy.md", "MEMORY.md"}),
+        ({"workspaces": ("home",), "paths": ("memory/*.md",)}, {"memory/2026-11-10.md", "memory/projects.md"}),
+        ({"workspaces": ("work",), "sources": ("skills",)}, set()),
+    ],
+)
+def test_filters_leave_only_what_they_name(
+    ledger: Ledger, meaning: Meaning, options: dict[str, Any], expected: set[str]
+) -> None:
+    put_notes(ledger, meaning)
+    assert set(paths(ask(ledger, "billing service deploy", meaning, limit=100, **options))) == expected
+
+
+def test_filter_finds_what_a_small_pool_would_have_missed(ledger: Ledger, meaning: Meaning) -> None:
+    for number in range(30):
+        ledger.put(make_document(f"memory/{number}.md", f"backup of machine {number}\n"))
+    ledger.put(
+        make_document("skills/other.md", "a long text that says backup once, among much else\n", source="skills")
+    )
+    meaning.learn()
+    answer = ask(ledger, "backup of machine", meaning, replace(PLAIN, candidates=3), sources=("skills",))
+    assert paths(answer) == ["skills/other.md"]
+    assert answer.hits[0].candidate.legs.keys() == {"keyword", "vector"}
+
+
+# -- decay ----------------------------------------------------------------------------------------------------
+
+
+def test_evergreen_comes_first_among_equals(ledger: Ledger, meaning: Meaning) -> None:
+    old = TODAY - timedelta(days=60)
+    for path, written in (("memory/old.md", old), ("memory/rules.md", None), ("memory/new.md", TODAY)):
+        ledger.put(make_document(path, f"backup rule in {path}\n", written=written))
+    settings = SearchSettings(decay=Decay(strength=1), vector_weight=0)
+    answer = ask(ledger, "backup rule", meaning, settings)
+    decays = {hit.path: (hit.candidate.decay, hit.candidate.age_days) for hit in answer.hits}
+    assert decays == {
+        "memory/old.md": (pytest.approx(0.25), 60),
+        "memory/rules.md": (1.0, None),
+        "memory/new.md": (1.0, 0),
+    }
+    assert paths(answer)[-1] == "memory/old.md"
+    assert all(hit.score == hit.candidate.fused * hit.candidate.decay for hit in answer.hits)
+
+
+def test_strength_0_leaves_the_order_of_relevance(ledger: Ledger, meaning: Meaning) -> None:
+    ledger.put(
+        make_document("a.md", "backup backup rule\n", written=date(2001, 1, 1)), make_document("b.md", "backup\n")
+    )
+    answer = ask(ledger, "backup rule", meaning, replace(PLAIN, vector_weight=0))
+    assert paths(answer) == ["a.md", "b.md"]
+
+
+# -- snippets -------------------------------------------------------------------------------------------------
+
+
+def test_snippet_shows_the_best_passage(ledger: Ledger, meaning: Meaning) -> None:
+    filler = [f"filler sentence number {number} about nothing at all\n" for number in range(40)]
+    ledger.put(make_document("a.md", *filler[:20], "whales sing in the deep\n", *filler[20:], chunks=[(0, 40)]))
+    meaning.learn()
+    hit = ask(ledger, "whales sing deep", meaning, replace(PLAIN, snippet_chars=200)).hits[0]
+    assert "whales sing" in hit.snippet
+    assert len(hit.snippet) <= 202
+    assert (hit.start_line, hit.end_line) == (1, 41)

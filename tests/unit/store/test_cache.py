@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoryd.store.cache import SqliteCache
+from memoryd.store.errors import StoreCorrupt, StoreFull, StoreUnavailable
+from tests.support.clock import SetClock
+
+DAY = 86_400
+VECTOR = np.array([0.6, 0.8], np.float32)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, clock: SetClock) -> Iterator[SqliteCache]:
+    opened = SqliteCache(tmp_path / "embeddings.db", clock)
+    yield opened
+    opened.close()
+
+
+def test_kept_vector_is_found_to_the_last_bit(cache: SqliteCache) -> None:
+    vector = np.random.default_rng(7).normal(size=384).astype(np.float32)
+    cache.keep("f1", {b"text": vector})
+    found = cache.find("f1", [b"text"])[b"text"]
+    assert found.dtype == np.float32
+    assert np.array_equal(found, vector)
+
+
+def test_only_what_was_kept_is_found(cache: SqliteCache) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    assert cache.find("f1", [b"b", b"a", b"a"]).keys() == {b"a"}
+    assert cache.find("f1", []) == {}
+
+
+def test_other_fingerprint_has_other_vectors(cache: SqliteCache) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    assert cache.find("f2", [b"a"]) == {}
+    cache.keep("f2", {b"a": VECTOR * 2})
+    assert np.array_equal(cache.find("f1", [b"a"])[b"a"], VECTOR)
+
+
+def test_keeping_again_replaces(cache: SqliteCache) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    cache.keep("f1", {b"a": VECTOR * 2})
+    assert np.array_equal(cache.find("f1", [b"a"])[b"a"], VECTOR * 2)
+
+
+def test_vectors_survive_the_process(tmp_path: Path, clock: SetClock) -> None:
+    first = SqliteCache(tmp_path / "embeddings.db", clock)
+    first.keep("f1", {b"a": VECTOR})
+    first.close()
+    second = SqliteCache(tmp_path / "embeddings.db", clock)
+    assert np.array_equal(second.find("f1", [b"a"])[b"a"], VECTOR)
+    second.close()
+
+
+def test_prune_drops_what_is_neither_in_use_nor_recent(cache: SqliteCache, clock: SetClock) -> None:
+    cache.keep("f1", {b"in use": VECTOR, b"old": VECTOR, b"found since": VECTOR})
+    clock.move(31 * DAY)
+    cache.keep("f1", {b"recent": VECTOR})
+    cache.find("f1", [b"found since"])
+    assert cache.prune([b"in use"], unused_days=30) == 1
+    assert cache.find("f1", [b"in use", b"old", b"found since", b"recent"]).keys() == {
+        b"in use",
+        b"found since",
+        b"recent",
+    }
+    assert cache.prune([b"in use"], unused_days=30) == 0
+
+
+def test_prune_forgets_what_was_in_use_the_last_time(cache: SqliteCache, clock: SetClock) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    clock.move(31 * DAY)
+    assert cache.prune([b"a"], unused_days=30) == 0
+    assert cache.prune([], unused_days=30) == 1
+
+
+def test_full_disk_keeps_what_was_there(tmp_path: Path, clock: SetClock) -> None:
+    path = tmp_path / "embeddings.db"
+    cache = SqliteCache(path, clock)
+    cache.keep("f1", {b"a": VECTOR})
+    cache._sql.execute("PRAGMA max_page_count = 4")
+    with pytest.raises(StoreFull):
+        cache.keep("f1", {f"{number}".encode(): np.zeros(384, np.float32) for number in range(50)})
+    assert cache.find("f1", [b"a", b"1"]).keys() == {b"a"}
+    cache.close()
+
+
+def test_garbage_file_is_corrupt(tmp_path: Path, clock: SetClock) -> None:
+    (tmp_path / "embeddings.db").write_bytes(b"not a database " * 100)
+    with pytest.raises(StoreCorrupt):
+        SqliteCache(tmp_path / "embeddings.db", clock)
+
+
+def test_missing_folder_is_unavailable(tmp_path: Path, clock: SetClock) -> None:
+    with pytest.raises(StoreUnavailable):
+        SqliteCache(tmp_path / "missing" / "embeddings.db", clock)
+
+
+def test_closed_cache_says_so(tmp_path: Path, clock: SetClock) -> None:
+    cache = SqliteCache(tmp_path / "embeddings.db", clock)
+    cache.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        cache.find("f1", [b"a"])
+
+
+def test_bytes_on_disk_grow_with_what_is_kept(cache: SqliteCache) -> None:
+    before = cache.bytes_on_disk()
+    cache.keep("f1", {f"{number}".encode(): np.zeros(384, np.float32) for number in range(100)})
+    assert cache.bytes_on_disk() > before > 0

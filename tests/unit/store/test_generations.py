@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pytest
+
+from memoryd.store.generations import Generation, Pending
+from memoryd.store.model import EmbedderIdentity, document_id
+from tests.support.documents import make_document
+from tests.support.ledger import Ledger
+
+A = ("home", "memory/a.md")
+B = ("home", "memory/b.md")
+
+
+@pytest.fixture
+def generation(ledger: Ledger) -> Generation:
+    return ledger.generation()
+
+
+def mark(ledger: Ledger, generation: Generation, *texts: str) -> None:
+    ledger.generations.mark(generation.id, [ledger.passage_ids()[text] for text in texts])
+
+
+# -- which one is active --------------------------------------------------------------------------------------
+
+
+def test_nothing_is_active_at_first(ledger: Ledger) -> None:
+    assert ledger.generations.active() is None
+
+
+def test_activating_again_gives_the_same_generation(ledger: Ledger, generation: Generation) -> None:
+    assert ledger.generation() == generation == ledger.generations.active()
+
+
+def test_one_generation_is_active_and_the_others_keep_their_vectors(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"))
+    mark(ledger, generation, "one\n")
+    other = ledger.generations.activate(EmbedderIdentity("larger", "f2", 8), ledger.clock())
+    assert ledger.generations.active() == other == Generation(other.id, "f2", "larger", 8)
+    assert ledger.generations.marked(other.id) == set()
+    assert len(ledger.generations.marked(generation.id)) == 1
+    assert ledger.generation() == generation
+
+
+# -- what is missing ------------------------------------------------------------------------------------------
+
+
+def test_missing_are_the_passages_without_a_vector_in_order(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(
+        make_document("memory/a.md", "one\n", "two\n", "---\n", "three\n"), make_document("memory/b.md", "four\n")
+    )
+    mark(ledger, generation, "two\n")
+    missing = ledger.generations.missing(generation.id, [B, A])
+    assert [wanted.text for wanted in missing] == ["four\n", "one\n", "three\n"]
+    assert {wanted.document_id for wanted in missing} == {document_id(*A), document_id(*B)}
+
+
+def test_repeated_passage_is_wanted_twice_with_one_hash(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "again\n", "again\n", "  again  \n"))
+    missing = ledger.generations.missing(generation.id, [A])
+    assert len({wanted.passage_id for wanted in missing}) == 3
+    assert len({wanted.text_hash for wanted in missing}) == 1
+
+
+def test_unchanged_passages_stay_marked_when_the_document_is_replaced(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "one\n", "two\n"))
+    mark(ledger, generation, "one\n", "two\n")
+    gone = ledger.passage_ids()["two\n"][0]
+    ledger.put(make_document("memory/a.md", "zero\n", "one\n"))
+    assert [wanted.text for wanted in ledger.generations.missing(generation.id, [A])] == ["zero\n"]
+    assert ledger.generations.orphans(generation.id, [A]) == [gone]
+
+
+def test_orphans_are_found_by_document_or_everywhere(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"), make_document("memory/b.md", "two\n"))
+    mark(ledger, generation, "one\n", "two\n")
+    one, two = ledger.passage_ids()["one\n"][0], ledger.passage_ids()["two\n"][0]
+    ledger.documents.forget(*A, ledger.clock())
+    ledger.documents.forget(*B, ledger.clock())
+    assert ledger.generations.orphans(generation.id, [A]) == [one]
+    assert set(ledger.generations.orphans(generation.id)) == {one, two}
+    ledger.generations.unmark(generation.id, [one, two])
+    assert ledger.generations.orphans(generation.id) == []
+
+
+def test_marking_is_idempotent(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"))
+    mark(ledger, generation, "one\n")
+    mark(ledger, generation, "one\n")
+    passage = ledger.passage_ids()["one\n"][0]
+    assert ledger.generations.marked(generation.id) == {passage}
+    ledger.generations.unmark(generation.id, [passage, 42])
+    assert ledger.generations.marked(generation.id) == set()
+
+
+def test_documents_that_lack_vectors_are_queued(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(
+        make_document("memory/a.md", "one\n", "two\n"),
+        make_document("memory/b.md", "three\n"),
+        make_document("c.md", "---\n"),
+    )
+    ledger.queue.complete(ledger.queue.claim(["embed"], limit=10))
+    mark(ledger, generation, "one\n", "three\n")
+    assert ledger.generations.enqueue_incomplete(generation.id, ledger.clock()) == 1
+    assert [job.path for job in ledger.queue.claim(["embed"], limit=10)] == ["memory/a.md"]
+
+
+def test_hashes_in_use_are_those_of_passages_that_are_embedded(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "one\n", "one\n", "---\n"), make_document("memory/b.md", "two\n"))
+    wanted = {each.text_hash for each in ledger.generations.missing(generation.id, [A, B])}
+    assert ledger.generations.hashes_in_use() == wanted
+    assert len(wanted) == 2
+
+
+# -- what is pending ------------------------------------------------------------------------------------------
+
+
+def test_saved_document_is_pending_until_its_words_then_until_its_vectors_are_there(ledger: Ledger) -> None:
+    ledger.queue.enqueue("index", *A)
+    assert ledger.generations.pending(["home"]) == [Pending(*A, "text")]
+    (job,) = ledger.queue.claim(["index"])
+    ledger.put(make_document("memory/a.md", "one\n"))
+    assert ledger.generations.pending(["home"]) == [Pending(*A, "text")]
+    ledger.queue.complete([job])
+    assert ledger.generations.pending(["home"]) == [Pending(*A, "vectors")]
+    ledger.queue.complete(ledger.queue.claim(["embed"]))
+    assert ledger.generations.pending(["home"]) == []
+
+
+def test_those_whose_words_are_missing_come_first(ledger: Ledger) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"))
+    ledger.clock.move(1)
+    ledger.queue.enqueue("index", *B)
+    assert [entry.path for entry in ledger.generations.pending(["home"])] == ["memory/b.md", "memory/a.md"]
+
+
+def test_failed_documents_stay_pending(ledger: Ledger) -> None:
+    ledger.queue.enqueue("index", *A)
+    ledger.queue.park(ledger.queue.claim(["index"])[0], reason="unreadable", hint=None)
+    assert ledger.generations.pending(["home"]) == [Pending(*A, "text")]
+
+
+def test_vectors_to_be_cleared_are_not_pending(ledger: Ledger) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"), make_document("memory/b.md", "two\n"))
+    ledger.documents.forget(*A, ledger.clock())
+    ledger.documents.skip(make_document("memory/b.md"), "not text", ledger.clock())
+    assert ledger.queue.depths() == {("embed", "queued"): 2}
+    assert ledger.generations.pending(["home"]) == []
+
+
+def test_other_workspaces_and_other_work_are_not_pending(ledger: Ledger) -> None:
+    ledger.queue.enqueue("index", "work", "memory/a.md")
+    ledger.queue.enqueue("reconcile", "home")
+    ledger.queue.enqueue("maintain")
+    assert ledger.generations.pending(["home"]) == []
