@@ -65,12 +65,14 @@ async def serve(config: Config, paths: Paths, when_serving: WhenServing | None =
         engine.start()
         log.info("serving", socket=str(paths.socket), workspaces=list(engine.workspaces), pid=os.getpid())
         notifier.ready(f"serving {len(engine.workspaces)} workspaces")
-        greeting = asyncio.ensure_future(when_serving()) if when_serving else None
+        beside = [asyncio.ensure_future(_tell_alive(notifier, engine))]
+        if when_serving:
+            beside.append(asyncio.ensure_future(when_serving()))
 
         await stop.wait()
 
-        if greeting:
-            greeting.cancel()
+        for task in beside:
+            task.cancel()
     finally:
         notifier.stopping("finishing the work in hand")
         log.info("stopping")
@@ -79,6 +81,14 @@ async def serve(config: Config, paths: Paths, when_serving: WhenServing | None =
             watcher.stop()
         late = engine.stop(LANE_SECONDS)
         log.info("stopped", requests_cut_off=cut_off, lanes_cut_off=late)
+
+
+async def _tell_alive(notifier: Notifier, engine: Engine) -> None:
+    """Keep the service manager's watchdog quiet for as long as this loop turns and the lanes run."""
+    while notifier.watchdog_s is not None:
+        if engine.worker.alive():
+            notifier.watchdog()
+        await asyncio.sleep(notifier.watchdog_s / 2)
 
 
 def embedder_loader(config: Config, models_dir: Path) -> Callable[[Progress], Embedder]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from memoryd.store.errors import Busy, ConfigInvalid, MemorydError, NotRunning, TimedOut
+from memoryd.store.errors import Busy, ConfigInvalid, MemorydError, NotRunning, TimedOut, all_errors
 
 READ_BYTES = 64 * 1024
 
@@ -153,7 +153,7 @@ def _raise_error(error: Any) -> NoReturn:
     data = data if isinstance(data, dict) else {}
     message = str(error.get("message", ""))
     hint = None if data.get("hint") is None else str(data["hint"])
-    for kind in MemorydError.__subclasses__():
+    for kind in all_errors():
         if kind.code == data.get("code"):
             raise ConfigInvalid((message,), hint=hint) if kind is ConfigInvalid else kind(message, hint=hint)
     raise MemorydError(message, hint=hint)

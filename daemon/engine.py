@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import structlog
 
 from memoryd.daemon.config import Config
 from memoryd.daemon.instance import InstanceLock
@@ -20,10 +24,13 @@ from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
 from memoryd.store.documents import Documents
+from memoryd.store.errors import MemorydError, StoreCorrupt
 from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 from memoryd.store.queue import Queue
+
+log = structlog.get_logger()
 
 EMBED_BATCH = 32  # documents whose passages are embedded and committed together
 
@@ -45,11 +52,15 @@ class Engine:
         )
         ensure_private(paths.data_dir)
         self.lock = InstanceLock(paths.lock_file)
-        self.database = Database(paths.database)
+        with ExitStack() as undo:  # of what was opened, if the rest cannot be
+            undo.callback(self.lock.release)
+            self.database = Database(paths.database)
+            undo.callback(self.database.close)
+            self.cache = _open_cache(paths.data_dir / "embeddings.db", clock)
+            undo.pop_all()
         self.documents = Documents(self.database)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
-        self.cache = SqliteCache(paths.data_dir / "embeddings.db", clock)
         self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock)
         self.worker = Worker(self.queue, clock, config.index.max_attempts)
         self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
@@ -59,7 +70,7 @@ class Engine:
 
     def start(self) -> None:
         self._forget_unserved()
-        self._expire_if_split_differently()
+        self._expire_if_read_differently()
         self.worker.start([self._text_lane(), self._vector_lane()])
         self.look_at_disk()
         self.semantics.start()
@@ -74,20 +85,20 @@ class Engine:
         self.schedule.stop()
         late = self.worker.stop(timeout)
         self.semantics.stop(timeout=0.5)
-        if not late:  # a lane that still runs would find its stores closed under it
+        if not late:  # a lane that still runs would find its stores closed under it, or another's writes among its own
             self.cache.close()
             self.database.close()
-        self.lock.release()
+            self.lock.release()
         return late
 
     # -- what can be asked of it --------------------------------------------------------------------------
 
     def index_files(self, workspace: str, paths: Sequence[str]) -> None:
-        self.queue.enqueue_all(("index", workspace, path) for path in paths)
+        self._enqueue([("index", workspace, path) for path in paths])
 
     def look_at_disk(self, workspaces: Sequence[str] = (), below: str = "") -> None:
         names = workspaces or tuple(self.workspaces)
-        self.queue.enqueue_all(("reconcile", name, below) for name in names)
+        self._enqueue([("reconcile", name, below) for name in names])
 
     def retry_failures(self) -> None:
         self.queue.requeue_parked()
@@ -103,6 +114,14 @@ class Engine:
         if waiting & {"reconcile", "index"}:
             return False
         return self.semantics.settled() and (not self.semantics.ready() or "embed" not in waiting)
+
+    def _enqueue(self, jobs: Sequence[tuple[str, str, str]]) -> None:
+        try:
+            self.queue.enqueue_all(jobs)
+        except MemorydError as error:  # no job can be written down that would tell of it
+            self.worker.ledger_trouble = self.worker.remember("queue", error)
+            raise
+        self.worker.ledger_trouble = None
 
     # -- lanes --------------------------------------------------------------------------------------------
 
@@ -143,9 +162,22 @@ class Engine:
                 self.documents.forget_workspace(name, self.clock())
         self.queue.forget_unserved(self.workspaces)
 
-    def _expire_if_split_differently(self) -> None:
-        """Read everything again if chunks are not made as they were when the ledger was written."""
+    def _expire_if_read_differently(self) -> None:
+        """Read everything again if it is not read and split as it was when the ledger was written."""
         settings = self.index_settings
-        if self.database.remember("splitting", f"{CHUNKER_VERSION}/{settings.chunk_tokens}/{settings.overlap_tokens}"):
-            for name in self.workspaces:
-                self.documents.expire(name)
+        for workspace in self.workspaces.values():
+            manner = f"{CHUNKER_VERSION} {settings} {workspace.evergreen}"
+            with self.database.write():  # both or neither: a crash in between would leave the old chunks for good
+                if self.database.remember(f"reading:{workspace.name}", manner):
+                    self.documents.expire(workspace.name)
+
+
+def _open_cache(path: Path, clock: Clock) -> SqliteCache:
+    """A damaged cache is begun anew: it saves time, and holds nothing that cannot be computed."""
+    try:
+        return SqliteCache(path, clock)
+    except StoreCorrupt as error:
+        log.warning("cache_begun_anew", reason=error.message)
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink()
+        return SqliteCache(path, clock)

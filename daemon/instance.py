@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from pathlib import Path
 
-from memoryd.store.errors import AlreadyRunning
+from memoryd.store.errors import AlreadyRunning, StoreUnavailable
 
 
 class InstanceLock:
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{path} cannot be opened: {error.strerror}",
+                hint=f"Check that {path.parent} is yours to write, or choose another with paths.data",
+            ) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -21,8 +28,9 @@ class InstanceLock:
                 f"Another memoryd (process {holder or 'unknown'}) has the data folder {path.parent}",
                 hint="Ask it with 'memoryd status'; stop it first, or give this one another paths.data",
             ) from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+        with contextlib.suppress(OSError):  # on a full disk the lock holds all the same; only the name is missing
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         os.close(self._descriptor)

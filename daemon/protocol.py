@@ -38,6 +38,7 @@ ERROR_NUMBERS: Mapping[str, int] = {
     "download_failed": -32032,
     "checksum_mismatch": -32033,
     "embedder_unavailable": -32034,
+    "download_refused": -32035,
     "store_full": -32040,
     "store_unavailable": -32041,
     "store_corrupt": -32042,

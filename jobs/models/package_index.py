@@ -27,14 +27,10 @@ if TYPE_CHECKING:
     import httpx
 
 PUBLIC_INDEX: Final = "https://pypi.org/simple/"
-_ACCEPT: Final = (
-    "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-)
+_ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
 
-def find_wheel(
-    origin: WheelOrigin, indexes: Sequence[str] | None = None, *, pause: Pause = time.sleep
-) -> str:
+def find_wheel(origin: WheelOrigin, indexes: Sequence[str] | None = None, *, pause: Pause = time.sleep) -> str:
     """The wheel's URL, with the index's credentials where the wheel lies on the same host."""
     failures: list[str] = []
     with open_client() as client:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from memoryd.store.errors import DownloadFailed
+from memoryd.store.errors import DownloadFailed, DownloadRefused
 
 if TYPE_CHECKING:
     import httpx
@@ -67,15 +67,15 @@ def open_client() -> httpx.Client:
 
 
 def check_status(response: httpx.Response, address: Address) -> None:
-    """Raise ``TransientError`` for what may pass, ``DownloadFailed`` for what will not."""
+    """Raise ``TransientError`` for what may pass, ``DownloadRefused`` for what will not."""
     if response.is_success:
         return
     status = f"{address.shown} answered {response.status_code} {response.reason_phrase}".rstrip()
     if response.status_code in (408, 429) or response.status_code >= 500:
         raise TransientError(status, wait=parse_retry_after(response.headers.get("Retry-After"), time.time()))
     if response.status_code in (401, 403, 407):
-        raise DownloadFailed(status, hint="Give credentials that may read it, or use another source.")
-    raise DownloadFailed(status, hint="Check the name; the file may have been moved or withdrawn.")
+        raise DownloadRefused(status, hint="Give credentials that may read it, or use another source.")
+    raise DownloadRefused(status, hint="Check the name; the file may have been moved or withdrawn.")
 
 
 def parse_retry_after(value: str | None, now: float) -> float | None:

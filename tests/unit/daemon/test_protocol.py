@@ -32,12 +32,6 @@ def request(**members):
     return {"jsonrpc": "2.0", "id": 1, "method": "ping", **members}
 
 
-def subclasses(kind):
-    for child in kind.__subclasses__():
-        yield child
-        yield from subclasses(child)
-
-
 def test_request_is_understood():
     assert parse(request(params={"a": 1})) == Request(1, "ping", {"a": 1}, is_notification=False)
 
@@ -118,7 +112,7 @@ def test_empty_batch_and_too_long_batch_get_one_error():
 
 
 def test_every_error_has_its_own_number():
-    codes = {kind.code for kind in (MemorydError, *subclasses(MemorydError))}
+    codes = {kind.code for kind in (MemorydError, *all_errors())}
     assert codes <= ERROR_NUMBERS.keys()
     assert len(set(ERROR_NUMBERS.values())) == len(ERROR_NUMBERS)
     standard = {-32700, -32600, -32601, -32602, -32603}

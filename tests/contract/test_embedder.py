@@ -1,0 +1,126 @@
+"""What every embedder guarantees, on the fake and on llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoryd.jobs.embedders.llama import LlamaEmbedder
+from memoryd.store.errors import EmbedderUnavailable
+from memoryd.store.protocols import Embedder
+from tests.support.fake_embedder import FakeEmbedder
+
+TEXTS = (
+    "The gateway restarts after its configuration changed.",
+    "Ana prefers tea.",
+    "naïve café résumé — Ångström",
+    "记忆搜索守护进程在后台运行",
+    "日本語のメモ。検索できる。",
+    "a",
+    "A long note. " + "The daemon watches the folder and indexes what changes. " * 30,
+    "`memoryd run --config ~/.config/memoryd/config.toml`",
+    "",
+    "😀 emoji 👩‍💻",
+)
+
+
+@pytest.fixture(params=["fake", "llama"], scope="module")
+def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
+    made: Embedder
+    match request.param:
+        case "fake":
+            made = FakeEmbedder()
+        case _:
+            made = LlamaEmbedder(request.getfixturevalue("default_model"))
+    yield made
+    made.close()
+
+
+def test_rows_are_float32_unit_vectors_of_the_stated_dimension(embedder: Embedder) -> None:
+    vectors = embedder.embed_documents(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), embedder.identity.dimension)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_query_is_one_unit_vector(embedder: Embedder) -> None:
+    vector = embedder.embed_query("where is the gateway")
+    assert vector.dtype == np.float32
+    assert vector.shape == (embedder.identity.dimension,)
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_rows_come_back_in_the_order_of_the_texts(embedder: Embedder) -> None:
+    together = embedder.embed_documents(TEXTS)
+    backwards = embedder.embed_documents(TEXTS[::-1])[::-1]
+    assert np.sum(together * backwards, axis=1).min() > 1 - 1e-3
+
+
+def test_a_text_has_the_same_vector_alone_and_in_company(embedder: Embedder) -> None:
+    together = embedder.embed_documents(TEXTS)
+    alone = np.stack([embedder.embed_documents([text])[0] for text in TEXTS])
+    assert np.sum(together * alone, axis=1).min() > 1 - 1e-3
+
+
+def test_more_texts_than_one_batch_holds_are_all_answered(embedder: Embedder) -> None:
+    texts = [f"note number {number}" for number in range(300)]
+    vectors = embedder.embed_documents(texts)
+    alone = embedder.embed_documents([texts[217]])[0]
+    assert vectors.shape[0] == 300
+    assert vectors[217] @ alone > 1 - 1e-3
+
+
+def test_no_texts_give_no_rows(embedder: Embedder) -> None:
+    assert embedder.embed_documents([]).shape == (0, embedder.identity.dimension)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\r\n", "\x00", "\ud800 lone surrogate", "￿", "[SEP] [MASK]"])
+def test_strange_text_is_survived(embedder: Embedder, text: str) -> None:
+    assert np.linalg.norm(embedder.embed_documents([text])[0]) == pytest.approx(1.0, abs=1e-5)
+    assert np.linalg.norm(embedder.embed_query(text)) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_text_longer_than_the_context_is_cut(embedder: Embedder) -> None:
+    head = "the daemon watches the folder " * 400
+    vectors = embedder.embed_documents([head + "and then something else entirely " * 5000, head, "x" * 200_000])
+    assert vectors[0] @ vectors[1] > 1 - 1e-3
+
+
+def test_near_in_meaning_is_near_in_space(embedder: Embedder) -> None:
+    query = embedder.embed_query("restart the gateway")
+    vectors = embedder.embed_documents(
+        ["How to restart the gateway after an update", "Bread needs flour, water, salt and time"]
+    )
+    assert query @ vectors[0] > query @ vectors[1] + 0.2
+
+
+def test_tokens_are_counted_without_the_model_s_own_marks(embedder: Embedder) -> None:
+    assert embedder.count_tokens("") == 0
+    assert embedder.count_tokens("hello world") == 2
+    assert embedder.count_tokens("hello world " * 1000) == 2000
+
+
+def test_identity_does_not_change_while_it_runs(embedder: Embedder) -> None:
+    before = embedder.identity
+    embedder.embed_documents(TEXTS)
+    assert embedder.identity == before
+    assert before.model
+    assert before.fingerprint
+
+
+def test_closed_embedder_says_so_and_can_be_closed_again(embedder: Embedder, request: pytest.FixtureRequest) -> None:
+    if isinstance(embedder, LlamaEmbedder):
+        path: Path = request.getfixturevalue("default_model")
+        other: Embedder = LlamaEmbedder(path)
+    else:
+        other = FakeEmbedder()
+    other.close()
+    other.close()
+    with pytest.raises(EmbedderUnavailable) as caught:
+        other.embed_documents(["anything"])
+    assert caught.value.hint
+    with pytest.raises(EmbedderUnavailable):
+        other.count_tokens("anything")
