@@ -62,7 +62,7 @@ def test_answer_of_many_megabytes_is_read_whole(running_server, path):
         assert len(client.call("big")) == 8_000_000
 
 
-@pytest.mark.parametrize("kind", errors.all_errors())
+@pytest.mark.parametrize("kind", list(errors.all_errors()))
 def test_typed_error_of_the_server_is_the_same_class_here(running_server, path, kind):
     def fail(params):
         raise kind(("Why.",) if kind is errors.ConfigInvalid else "Why.", hint="Do this.")

@@ -19,7 +19,7 @@ from memoryd.daemon.protocol import (
     error_of,
     parse_message,
 )
-from memoryd.store.errors import Busy, MemorydError, RequestTooLarge
+from memoryd.store.errors import Busy, MemorydError, RequestTooLarge, all_errors
 
 MAX_BATCH = 10
 

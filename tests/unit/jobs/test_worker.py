@@ -57,8 +57,9 @@ class Bench:
     def depth(self, state: str) -> int:
         return self.queue.depths().get(("embed", state), 0)
 
-    def is_idle(self) -> bool:
-        return self.depth("running") == 0
+    def wait_for_runs(self, count: int) -> None:
+        """Until so many batches were handed over and settled."""
+        eventually(lambda: len(self.runs) == count and self.depth("running") == 0)
 
     def next_retry(self) -> float:
         """How long from now the one waiting job waits."""
@@ -101,7 +102,7 @@ def test_passing_fault_is_tried_again_later_each_time_and_then_parked(bench: Ben
     bench.enqueue("a.md")
     waits = []
     for attempt in range(1, MAX_ATTEMPTS):
-        eventually(lambda attempt=attempt: len(bench.runs) == attempt and bench.is_idle())  # type: ignore[misc]
+        bench.wait_for_runs(attempt)
         waits.append(bench.next_retry())
         bench.advance(waits[-1])
     eventually(lambda: bench.depth("parked") == 1)
@@ -116,10 +117,10 @@ def test_passing_fault_is_tried_again_later_each_time_and_then_parked(bench: Ben
 def test_waiting_job_is_not_run_before_its_time(bench: Bench) -> None:
     bench.start(fail(EmbedderUnavailable("busy")))
     bench.enqueue("a.md")
-    eventually(lambda: len(bench.runs) == 1 and bench.is_idle())
+    bench.wait_for_runs(1)
     bench.advance(1.9)
     bench.enqueue("b.md")  # run at once, which shows that the lane looked
-    eventually(lambda: ["b.md"] in bench.runs and bench.is_idle())
+    bench.wait_for_runs(2)
     assert bench.runs == [["a.md"], ["b.md"]]
 
 
@@ -134,7 +135,7 @@ def test_full_disk_is_nobodys_fault_and_never_parks_a_job(bench: Bench) -> None:
     bench.start(fail(StoreFull()))
     bench.enqueue("a.md")
     for attempt in range(1, MAX_ATTEMPTS * 3):
-        eventually(lambda attempt=attempt: len(bench.runs) == attempt and bench.is_idle())  # type: ignore[misc]
+        bench.wait_for_runs(attempt)
         assert bench.depth("parked") == 0
         assert bench.next_retry() <= 30
         bench.advance(bench.next_retry())
@@ -154,9 +155,9 @@ def test_exception_that_is_not_ours_is_parked_and_remembered(bench: Bench) -> No
 def test_the_same_mishap_again_is_one_mishap(bench: Bench) -> None:
     bench.start(fail(EmbedderUnavailable("busy")))
     bench.enqueue("a.md")
-    eventually(lambda: len(bench.runs) == 1 and bench.is_idle())
+    bench.wait_for_runs(1)
     bench.advance(2.0)
-    eventually(lambda: len(bench.runs) == 2 and bench.is_idle())
+    bench.wait_for_runs(2)
     (mishap,) = bench.worker.mishaps
     assert mishap.at == bench.clock.now
 
@@ -184,7 +185,7 @@ def test_batch_that_keeps_failing_is_taken_apart_before_it_is_parked(bench: Benc
     bench.enqueue("a.md", "bad.md", "c.md")
     bench.start(handler, batch=10)
     for attempt in range(1, MAX_ATTEMPTS):
-        eventually(lambda attempt=attempt: len(bench.runs) == attempt and bench.is_idle())  # type: ignore[misc]
+        bench.wait_for_runs(attempt)
         assert bench.depth("queued") == 3
         bench.advance(100)
     eventually(lambda: bench.queue.depths() == {("embed", "parked"): 1})

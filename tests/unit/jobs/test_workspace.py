@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from memoryd.daemon.config import IGNORE, INCLUDE
-from memoryd.jobs.workspace import Workspace, check_available, scan
+from memoryd.jobs.workspace import Workspace, check_same_disk, scan
 from memoryd.store.errors import WorkspaceUnavailable
 from tests.support.privileges import public_folder, unprivileged
 
@@ -139,8 +140,8 @@ def test_links_in_a_circle_outside_the_globs_end(tmp_path: Path) -> None:
 
 def test_name_that_is_not_utf8_is_named_and_skipped(tmp_path: Path) -> None:
     write(tmp_path, "memory/ok.md")
-    (Path(os.fsdecode(os.fsencode(tmp_path) + b"/memory/\xff.md"))).write_text("x")
-    os.mkdir(os.fsencode(tmp_path) + b"/memory/\xfe")
+    (tmp_path / "memory" / os.fsdecode(b"\xff.md")).write_text("x")
+    (tmp_path / "memory" / os.fsdecode(b"\xfe")).mkdir()
     found = scan(make(tmp_path))
     assert set(found.files) == {"memory/ok.md"}
     assert found.skipped == {"memory/�.md": "its name is not UTF-8", "memory/�": "its name is not UTF-8"}
@@ -195,22 +196,22 @@ def test_missing_memory_folder_is_no_error(tmp_path: Path) -> None:
     assert scan(make(tmp_path)).files == {}
 
 
-def test_empty_root_on_the_same_disk_was_emptied(tmp_path: Path) -> None:
-    write(tmp_path, "MEMORY.md")
+def test_nothing_left_on_the_same_disk_was_deleted(tmp_path: Path) -> None:
+    write(tmp_path, "memory/deep/a.md")
     workspace = make(tmp_path)
-    (signature,) = scan(workspace).files.values()
-    (tmp_path / "MEMORY.md").unlink()
-    check_available(workspace, [signature])
+    known = scan(workspace).files
+    shutil.rmtree(tmp_path / "memory")
+    check_same_disk(workspace, known)
 
 
-def test_empty_root_on_another_disk_is_away(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceUnavailable, match="another disk"):
-        check_available(make(tmp_path), ["1:2:3:4:5"])
+def test_nothing_left_on_another_disk_is_away(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceUnavailable, match="not on the disk"):
+        check_same_disk(make(tmp_path), {"memory/a.md": "1:2:3:4:5"})
 
 
-def test_root_on_another_disk_that_holds_something_is_there(tmp_path: Path) -> None:
-    write(tmp_path, "other.txt")
-    check_available(make(tmp_path), ["1:2:3:4:5"])
+def test_files_never_looked_at_are_on_no_disk(tmp_path: Path) -> None:
+    check_same_disk(make(tmp_path), {"memory/a.md": ""})
+    check_same_disk(make(tmp_path), {})
 
 
 def test_signature_tells_an_edit_that_keeps_size_and_mtime(tmp_path: Path) -> None:
