@@ -62,6 +62,8 @@ def full_status(engine: Engine, watchers: dict[str, Watcher], server: Server | N
     if not engine.workspaces:
         hint = "Add a [[workspace]] block to the config file, or start memoryd in a folder that holds a memory"
         reasons.append(_reason("no_workspace", "no workspace is configured", hint))
+    if trouble := engine.worker.ledger_trouble:
+        reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
     if not engine.worker.alive():
         reasons.append(_reason("worker_dead", "the worker is not running", "Restart memoryd"))
     busy = not engine.is_current() or any(workspace["pending"] for workspace in workspaces)
@@ -117,6 +119,8 @@ def _workspace(
             )
         )
     seen = watcher.status() if watcher else None
+    if watcher and not watcher.alive():
+        reasons.append(_reason("watcher_dead", f"{name}: changes are not noticed at once", "Restart memoryd"))
     if seen and seen.mode == "polling" and found is not None:
         reasons.append(
             _reason(

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,8 @@ from typing import Literal
 
 import structlog
 from watchdog import events
-from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
+from watchdog.observers.inotify import InotifyObserver
 
 from memoryd.daemon.debounce import Debounce
 from memoryd.jobs.workspace import Workspace
@@ -80,6 +81,8 @@ class Watcher(events.FileSystemEventHandler):
 
     def start(self) -> None:
         logging.getLogger("watchdog").addHandler(self._complaints)
+        # watchdog warns at length of a folder that it has found by an event and by a look as well.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         self._observe()
         self._thread.start()
 
@@ -92,7 +95,8 @@ class Watcher(events.FileSystemEventHandler):
         logging.getLogger("watchdog").removeHandler(self._complaints)
 
     def alive(self) -> bool:
-        return self._thread.is_alive() and (self._observer is None or self._observer.is_alive())
+        observer = self._observer
+        return self._thread.is_alive() and (observer is None or _is_alive(observer))
 
     def status(self) -> WatcherStatus:
         mode: Mode = "stopped" if not self._thread.is_alive() else "inotify" if self._observer else "polling"
@@ -139,16 +143,13 @@ class Watcher(events.FileSystemEventHandler):
                     return
                 files = self._debounce.take_due(time.monotonic())
                 rescans, self._rescans = self._rescans, set()
-            if self._observer is None:
+            before = self._observer
+            if rescans or before is None or not self._watches_what_is_there():
                 self._observe()
+            if self._observer is None or self._observer is not before or len(rescans) > _MOST_RESCANS:
+                rescans.add("")  # what happened unseen is found by looking at everything
+            if "" in rescans:
                 rescans = {""} if self._workspace.root.is_dir() else set()
-            elif rescans:
-                self._observe()
-            elif not self._watches_what_is_there():
-                self._observe()
-                rescans = {""}
-            if "" in rescans or len(rescans) > _MOST_RESCANS:
-                rescans = {""}
             try:
                 if files:
                     self._on_files(files)
@@ -180,9 +181,10 @@ class Watcher(events.FileSystemEventHandler):
         """Have inotify watch the folders that are there now; poll if it cannot."""
         try:
             root_id = _identity(self._workspace.root)
-            if self._observer is None or root_id != self._root_id or not self._observer.is_alive():
+            if self._observer is None or root_id != self._root_id or not _is_alive(self._observer):
                 self._unobserve()
-                self._observer = Observer()
+                # Full: a file moved in from outside is told apart from one that is only being made.
+                self._observer = InotifyObserver(generate_full_events=True)
                 self._observer.start()
                 self._root_id = root_id
             self._schedule(self._observer)
@@ -217,6 +219,8 @@ class Watcher(events.FileSystemEventHandler):
         try:
             wanted = self._wanted()
         except OSError:
+            return False
+        if self._observer is None or not _is_alive(self._observer):
             return False
         watched = {folder: (watch.is_recursive, identity) for folder, (watch, identity) in self._watches.items()}
         return wanted == watched
@@ -255,6 +259,13 @@ class _Complaints(logging.Handler):
 
     def emit(self, _record: logging.LogRecord) -> None:
         self._lost_events()
+
+
+def _is_alive(observer: BaseObserver) -> bool:
+    """Whether all of watchdog's threads run: one that died of an error leaves the others waiting for it."""
+    reader = getattr(observer, "_inotify_fd", None)
+    threads = [observer, *observer.emitters, *([reader] if isinstance(reader, threading.Thread) else [])]
+    return all(thread.is_alive() for thread in threads)
 
 
 def _identity(folder: Path) -> tuple[int, int]:

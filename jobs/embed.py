@@ -10,17 +10,19 @@ import numpy as np
 
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
-from memoryd.store.errors import EmbedderUnavailable
+from memoryd.store.errors import EmbedderUnavailable, StoreCorrupt
 from memoryd.store.generations import Generations, Wanted
 from memoryd.store.model import Job
 from memoryd.store.protocols import Vectors
 
 _COMMIT_PASSAGES = 512  # so many vectors at most wait for one LanceDB commit …
 _COMMIT_SECONDS = 2.0  # … and so long
-_BATCH = 8  # passages between two looks at whether a query waits or memoryd is to stop
+# Passages between two looks at whether a query waits or memoryd is to stop. Two fill a pass of llama.cpp well enough:
+# eight are hardly cheaper, and a query would wait three times as long for its turn.
+_BATCH = 2
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: the work goes on after the next start
+class Interrupted(Exception):
     """memoryd is stopping; the jobs in hand go back to the queue."""
 
 
@@ -52,6 +54,13 @@ class Vectorizer:
         self._stopping = stopping
 
     def run(self, jobs: Sequence[Job]) -> Embedded:
+        try:
+            return self._follow(jobs)
+        except StoreCorrupt as error:  # deleted or damaged while we run: what it held is in the cache
+            self._semantics.make_index_anew(error)
+            return self._follow(jobs)
+
+    def _follow(self, jobs: Sequence[Job]) -> Embedded:
         generation = self._semantics.generation()
         if generation is None:
             raise EmbedderUnavailable("the embedder is not ready")

@@ -8,7 +8,7 @@ from memoryd.jobs.chunking import group_chunks, split_passages
 from memoryd.jobs.dates import document_date, is_evergreen
 from memoryd.jobs.markdown import document_title, read_front_matter
 from memoryd.jobs.reading import FileRead, decode_text, read_file
-from memoryd.jobs.workspace import Workspace, check_available
+from memoryd.jobs.workspace import Workspace, check_available, check_same_disk
 from memoryd.store.documents import Documents
 from memoryd.store.model import Document
 from memoryd.store.protocols import Clock
@@ -21,25 +21,25 @@ class IndexSettings:
     max_file_bytes: int = 10_485_760
 
 
-def index_text(
-    workspace: Workspace, path: str, documents: Documents, settings: IndexSettings, clock: Clock
-) -> str:
+def index_text(workspace: Workspace, path: str, documents: Documents, settings: IndexSettings, clock: Clock) -> str:
     """Make the ledger say what the file says now; returns what was done, for the log."""
     if not workspace.covers(path):
         return "forgotten" if documents.forget(workspace.name, path, clock()) else "absent"
+    known = documents.lookup(workspace.name, path)
     check_available(workspace)
     file = read_file(workspace.root / path, workspace.root, settings.max_file_bytes)
     if file is None:
+        if known and not any(workspace.root.iterdir()):
+            check_same_disk(workspace, {path: known.signature})
         return "forgotten" if documents.forget(workspace.name, path, clock()) else "absent"
-    known = documents.lookup(workspace.name, path)
-    if known and known.content_hash == file.content_hash and not file.too_large:
+    if known and known.content_hash == file.content_hash:
         documents.touch(workspace.name, path, file.signature)
         return "unchanged"
-    text, notices = decode_text(file.data)
     if file.too_large:
         reason = f"{file.size:,} bytes, more than index.max_file_bytes ({settings.max_file_bytes:,})"
         documents.skip(_document(workspace, path, file, "", [], settings), reason, clock())
         return "skipped"
+    text, notices = decode_text(file.data)
     if text is None:
         documents.skip(_document(workspace, path, file, "", [], settings), "not text", clock())
         return "skipped"

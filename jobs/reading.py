@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from memoryd.store.errors import FileUnreadable
 
 _BINARY_SHARE = 0.1  # of characters that are no text
 _REPLACEMENT = "\ufffd"
+_READ_BYTES = 1 << 20
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)  # the last two: a circle of links, a socket
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +28,41 @@ class FileRead:
 
     @property
     def content_hash(self) -> str:
+        if self.too_large:
+            return f"unread:{self.signature}"
         return blake2b(self.data, digest_size=16).hexdigest()
 
 
 def read_file(path: Path, root: Path, max_bytes: int) -> FileRead | None:
-    """A regular file's bytes; None if it is not there. Never follows a link out of the root."""
+    """A regular file's bytes; None if there is none. Never follows a link out of the root."""
     try:
         if not Path(os.path.realpath(path)).is_relative_to(root):
             return None
         # O_NONBLOCK: a named pipe that lies where a note is expected must not hang the worker.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
     except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
         raise _unreadable(path, error) from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             return None
-        try:
-            data = file.read(max_bytes + 1)
-        except OSError as error:
-            raise _unreadable(path, error) from error
-        if len(data) > max_bytes:
-            return FileRead(b"", max(found.st_size, len(data)), signature_of(found), too_large=True)
-        return FileRead(data, len(data), signature_of(found), too_large=False)
+        data = b"" if found.st_size > max_bytes else _read_up_to(descriptor, max_bytes + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    finally:
+        os.close(descriptor)
+    if max(found.st_size, len(data)) > max_bytes:
+        return FileRead(b"", max(found.st_size, len(data)), signature_of(found), too_large=True)
+    return FileRead(data, len(data), signature_of(found), too_large=False)
+
+
+def _read_up_to(descriptor: int, most: int) -> bytes:
+    data = bytearray()
+    while len(data) < most and (more := os.read(descriptor, min(most - len(data), _READ_BYTES))):
+        data += more
+    return bytes(data)
 
 
 def decode_text(data: bytes) -> tuple[str | None, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memoryd.jobs.workspace import Workspace, scan
+from memoryd.jobs.workspace import Workspace, check_same_disk, scan
 from memoryd.store.documents import Documents
 from memoryd.store.queue import Queue
 
@@ -28,6 +28,8 @@ def reconcile(workspace: Workspace, documents: Documents, queue: Queue, below: s
     if below:
         known = {path: seen for path, seen in known.items() if path == below or path.startswith(f"{below}/")}
     found = scan(workspace, below)
+    if not found.files:
+        check_same_disk(workspace, {path: seen.signature for path, seen in known.items()})
     changed = [
         path for path, signature in found.files.items() if path not in known or known[path].signature != signature
     ]

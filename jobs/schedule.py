@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
+
+import structlog
+
+from memoryd.store.errors import MemorydError
+
+log = structlog.get_logger()
 
 
 class Schedule:
@@ -19,7 +26,7 @@ class Schedule:
 
     def every(self, minutes: float, name: str, enqueue: Callable[[], object]) -> None:
         self._scheduler.add_job(
-            enqueue,
+            partial(_run, name, enqueue),
             "interval",
             seconds=minutes * 60,
             id=name,
@@ -36,3 +43,10 @@ class Schedule:
 
     def next_runs(self) -> dict[str, datetime]:
         return {job.id: job.next_run_time for job in self._scheduler.get_jobs() if job.next_run_time}
+
+
+def _run(name: str, enqueue: Callable[[], object]) -> None:
+    try:
+        enqueue()
+    except MemorydError as error:  # a full disk, for instance; the next run is due in a while
+        log.warning("schedule_failed", name=name, code=error.code, reason=error.message)

@@ -15,7 +15,7 @@ from typing import Literal
 
 import structlog
 
-from memoryd.jobs.retry import backoff
+from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.store import vectors
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
@@ -44,9 +44,7 @@ class SemanticsStatus:
 
 
 class Semantics:
-    def __init__(
-        self, load: LoadEmbedder, folder: Path, generations: Generations, queue: Queue, clock: Clock
-    ) -> None:
+    def __init__(self, load: LoadEmbedder, folder: Path, generations: Generations, queue: Queue, clock: Clock) -> None:
         self._load = load
         self._folder = folder
         self._generations = generations
@@ -69,11 +67,11 @@ class Semantics:
         self._again.set()
         if self._thread.is_alive():
             self._thread.join(timeout)
-        with self._turns.query():
-            if self._embedder is not None:
-                self._embedder.close()
-            self._embedder = None
+        with self._turns.last(timeout) as free:
+            embedder, self._embedder = self._embedder, None
             self._set("stopped", reason="memoryd is stopping")
+            if embedder is not None and free:  # one that is still at work goes with the process
+                embedder.close()
 
     def status(self) -> SemanticsStatus:
         return self._status
@@ -109,6 +107,16 @@ class Semantics:
         with self._turns.indexing():
             return self._ready_embedder().embed_documents(texts)
 
+    def make_index_anew(self, damage: StoreCorrupt) -> None:
+        """Replace vectors that turned out damaged, and queue the documents whose vectors went with them."""
+        if self._generation is None:
+            raise self._unavailable()
+        log.warning("vectors_rebuilt", reason=damage.message)
+        vectors.discard(self._folder)
+        self._index = open_index(self._folder, self._generation, self._generations)
+        self._generations.enqueue_incomplete(self._generation.id, self._clock())
+        self._queue.notify()
+
     # -- coming up ----------------------------------------------------------------------------------------
 
     def _open_until_ready(self) -> None:
@@ -116,7 +124,10 @@ class Semantics:
         while not self._stop.is_set():
             try:
                 self._open()
-            except MemorydError as error:
+            except Exception as failure:  # whatever it is, status must tell of it
+                if self._stop.is_set():
+                    return
+                error = failure if isinstance(failure, MemorydError) else unforeseen(failure)
                 failures += 1
                 wait = backoff(failures + 3) if error.retryable else None
                 self._set(
@@ -125,7 +136,13 @@ class Semantics:
                     hint=error.hint,
                     next_retry=None if wait is None else self._clock() + wait,
                 )
-                log.warning("semantics_failed", code=error.code, reason=error.message, retry_s=wait)
+                log.warning(
+                    "semantics_failed",
+                    code=error.code,
+                    reason=error.message,
+                    retry_s=wait,
+                    exc_info=error.__cause__ if error.code == "internal" else None,
+                )
                 self._queue.notify()
                 self._again.wait(wait)
                 self._again.clear()
@@ -137,6 +154,7 @@ class Semantics:
         embedder = self._load(self._report_progress)
         try:
             self._set("loading", reason="the vectors are being opened")
+            self._check_not_stopping()
             generation = self._generations.activate(embedder.identity, self._clock())
             index = open_index(self._folder, generation, self._generations)
         except BaseException:
@@ -145,14 +163,21 @@ class Semantics:
         self._embedder, self._generation, self._index = embedder, generation, index
         waiting = self._generations.enqueue_incomplete(generation.id, self._clock())
         self._set("ready")
-        log.info("semantics_ready", model=generation.model, fingerprint=generation.fingerprint, documents_to_embed=waiting)
+        log.info(
+            "semantics_ready", model=generation.model, fingerprint=generation.fingerprint, documents_to_embed=waiting
+        )
         self._queue.notify()
 
     def _report_progress(self, stage: str, done: int, total: int | None) -> None:
+        self._check_not_stopping()
+        share = f" ({done * 100 // total} %)" if total else ""
+        self._set(
+            "installing", reason=f"the model is being installed: {stage}{share}", stage=stage, done=done, total=total
+        )
+
+    def _check_not_stopping(self) -> None:
         if self._stop.is_set():
             raise EmbedderUnavailable("memoryd is stopping")
-        share = f" ({done * 100 // total} %)" if total else ""
-        self._set("installing", reason=f"the model is being installed: {stage}{share}", stage=stage, done=done, total=total)
 
     def _set(
         self,
@@ -231,6 +256,19 @@ class _Turns:
             self._busy = True
         try:
             yield
+        finally:
+            self._leave()
+
+    @contextmanager
+    def last(self, timeout: float) -> Iterator[bool]:
+        """For the end: whether the embedder came free in time. Whoever waits gets its turn afterwards."""
+        with self._condition:
+            self._queries += 1
+            free = self._condition.wait_for(lambda: not self._busy, timeout)
+            self._queries -= 1
+            self._busy = True
+        try:
+            yield free
         finally:
             self._leave()
 

@@ -10,14 +10,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
 from memoryd.jobs.embed import Interrupted
-from memoryd.jobs.retry import backoff
-from memoryd.store.errors import MemorydError
+from memoryd.jobs.retry import backoff, unforeseen
+from memoryd.store.errors import MemorydError, StoreFull, StoreUnavailable
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 from memoryd.store.queue import Queue
@@ -29,6 +29,7 @@ Handler = Callable[[Sequence[Job]], Facts]
 
 _KEPT_ERRORS = 20
 _IDLE_SECONDS = 3600.0
+_STORE_SECONDS = 30.0  # at most between two tries while the disk is full or the store away
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,10 @@ class Worker:
     clock: Clock
     max_attempts: int
     mishaps: deque[Mishap] = field(default_factory=lambda: deque(maxlen=_KEPT_ERRORS))
+    ledger_trouble: Mishap | None = None  # why nothing can be written down now: a full disk, for instance
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _in_hand: dict[str, list[Job]] = field(default_factory=dict)  # lane -> jobs claimed and not settled yet
 
     def start(self, lanes: Sequence[Lane]) -> None:
         self.queue.recover()
@@ -84,14 +87,24 @@ class Worker:
     # -- a lane's life ------------------------------------------------------------------------------------
 
     def _run(self, lane: Lane) -> None:
-        while not self.stopping():
-            seen = self.queue.changes()
+        while True:
+            seen = self.queue.changes()  # before the look at the flag: a stop in between is a change after this
+            if self.stopping():
+                return
             try:
-                if not any(self._run_kind(lane, kind) for kind in lane.handlers):
+                self._return_unsettled(lane)
+                if not any([self._run_kind(lane, kind) for kind in lane.handlers]):  # each in turn: none starves
                     self.queue.wait_for_change(seen, self._idle_seconds(lane))
-            except MemorydError as error:  # the ledger itself failed: nothing to mark, so wait and look again
-                self._remember("queue", error)
-                log.error("lane_failed", lane=lane.name, code=error.code, reason=error.message)
+            except Exception as error:  # the ledger itself failed: nothing can be marked, so look again later
+                known = error if isinstance(error, MemorydError) else unforeseen(error)
+                self.ledger_trouble = self.remember("queue", known)
+                log.warning(
+                    "lane_failed",
+                    lane=lane.name,
+                    code=known.code,
+                    reason=known.message,
+                    exc_info=known.__cause__ if known.code == "internal" else None,
+                )
                 self._stop.wait(backoff(1))
 
     def _run_kind(self, lane: Lane, kind: str) -> bool:
@@ -99,8 +112,17 @@ class Worker:
             return False
         jobs = self.queue.claim([kind], lane.batch.get(kind, 1))
         if jobs:
+            self._in_hand[lane.name] = jobs
             self._run_jobs(lane.handlers[kind], jobs)
+            del self._in_hand[lane.name]
+            self.ledger_trouble = None
         return bool(jobs)
+
+    def _return_unsettled(self, lane: Lane) -> None:
+        """Queue again the jobs that could not be settled because the ledger failed; those that were stay so."""
+        if lane.name in self._in_hand:
+            self.queue.give_back(self._in_hand[lane.name])
+            del self._in_hand[lane.name]
 
     def _run_jobs(self, handler: Handler, jobs: Sequence[Job]) -> None:
         began = time.monotonic()
@@ -110,9 +132,9 @@ class Worker:
             self.queue.give_back(jobs)
             return
         except Exception as error:  # noqa: BLE001 - policy lives here: whatever a job raises is settled, never lost
-            known = error if isinstance(error, MemorydError) else _unforeseen(error)
-            if len(jobs) > 1 and not known.retryable:
-                for job in jobs:  # find the one that spoils the batch
+            known = error if isinstance(error, MemorydError) else unforeseen(error)
+            if len(jobs) > 1 and not all(self._is_retried(job, known) for job in jobs):
+                for job in jobs:  # find the one that spoils the batch before any is parked
                     self._run_jobs(handler, [job])
                 return
             for job in jobs:
@@ -132,10 +154,10 @@ class Worker:
 
     def _settle_failure(self, job: Job, error: MemorydError) -> None:
         """A passing fault is tried again, later each time; a lasting one is parked with its reason."""
-        self._remember(job.key, error)
-        retried = error.retryable and job.attempts + 1 < self.max_attempts
+        self.remember(job.key, error)
+        retried = self._is_retried(job, error)
         if retried:
-            run_after = self.clock() + backoff(job.attempts + 1)
+            run_after = self.clock() + backoff(job.attempts + 1, most=_STORE_SECONDS if _is_ours(error) else None)
             self.queue.retry(job, run_after=run_after, reason=error.message, hint=error.hint)
         else:
             self.queue.park(job, reason=error.message, hint=error.hint)
@@ -151,8 +173,16 @@ class Worker:
             exc_info=error.__cause__ if error.code == "internal" else None,
         )
 
-    def _remember(self, job: str, error: MemorydError) -> None:
-        self.mishaps.append(Mishap(self.clock(), job, error.code, error.message, error.hint))
+    def _is_retried(self, job: Job, error: MemorydError) -> bool:
+        return error.retryable and (_is_ours(error) or job.attempts + 1 < self.max_attempts)
+
+    def remember(self, job: str, error: MemorydError) -> Mishap:
+        """Keep an error for status."""
+        mishap = Mishap(self.clock(), job, error.code, error.message, error.hint)
+        if self.mishaps and replace(self.mishaps[-1], at=mishap.at) == mishap:
+            self.mishaps.pop()  # the same again: one line, with the time of the last
+        self.mishaps.append(mishap)
+        return mishap
 
     def _idle_seconds(self, lane: Lane) -> float:
         kinds = [kind for kind in lane.handlers if lane.ready(kind)]
@@ -160,7 +190,6 @@ class Worker:
         return _IDLE_SECONDS if due is None else min(_IDLE_SECONDS, max(0.0, due - self.clock()))
 
 
-def _unforeseen(error: Exception) -> MemorydError:
-    wrapped = MemorydError(f"unforeseen {type(error).__name__}", hint="This is a bug in memoryd; the log has the details")
-    wrapped.__cause__ = error
-    return wrapped
+def _is_ours(error: MemorydError) -> bool:
+    """Our own store failed, not the job: it is not the job that runs out of tries."""
+    return isinstance(error, StoreFull | StoreUnavailable)

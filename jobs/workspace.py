@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memoryd.store.errors import WorkspaceUnavailable
 from memoryd.store.globs import matches_any, static_prefix
+
+_AWAY = "Is the disk mounted? Nothing is forgotten meanwhile; indexing resumes when the folder is back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,13 @@ class Workspace:
 
     def is_deep(self, folder: str) -> bool:
         """Whether anything below this folder's own files can be included."""
-        rest = [pattern[len(folder) :].lstrip("/") for pattern in self.include if static_prefix(pattern) == folder]
-        return any("/" in pattern or "**" in pattern for pattern in rest)
+        inside = [pattern for pattern in self.include if _is_at_or_below(static_prefix(pattern), folder)]
+        rest = [pattern[len(folder) :].removeprefix("/") for pattern in inside]
+        return any("/" in pattern or "**" in pattern or not pattern for pattern in rest)
+
+    def may_hold(self, folder: str) -> bool:
+        """Whether a file in this folder, or below it, can be one to index."""
+        return any(_may_match_below(folder, pattern) for pattern in self.include) and not self.ignores(folder)
 
 
 @dataclass(slots=True)
@@ -55,7 +62,7 @@ class Scan:
 
 def signature_of(found: os.stat_result) -> str:
     """What changes whenever a file's content does. The change time cannot be set back, as mtime can."""
-    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_ino}"
+    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_ino}:{found.st_dev}"
 
 
 def check_available(workspace: Workspace) -> None:
@@ -63,30 +70,39 @@ def check_available(workspace: Workspace) -> None:
     try:
         os.scandir(workspace.root).close()
     except OSError as error:
-        raise WorkspaceUnavailable(
-            f"{workspace.root} cannot be read: {error.strerror}",
-            hint="Is the disk mounted? Nothing is forgotten meanwhile; indexing resumes when the folder is back",
-        ) from error
+        raise WorkspaceUnavailable(f"{workspace.root} cannot be read: {error.strerror}", hint=_AWAY) from error
+
+
+def check_same_disk(workspace: Workspace, known: Mapping[str, str]) -> None:
+    """Where nothing is found any more: raise if that is because the disk of the known files is not mounted.
+
+    ``known`` is path -> signature. What is left of an unmounted disk is an empty folder on another one.
+    """
+    devices = {path: signature.rpartition(":")[2] for path, signature in known.items() if signature}
+    if devices and not any(_device_at(workspace, path) == device for path, device in devices.items()):
+        raise WorkspaceUnavailable(f"{workspace.root} is empty, and not on the disk that it was on", hint=_AWAY)
+
+
+def _device_at(workspace: Workspace, path: str) -> str:
+    """The device of the deepest folder above a path that is still there."""
+    folder = (workspace.root / path).parent
+    while folder != workspace.root and not folder.is_dir():
+        folder = folder.parent
+    return str(folder.stat().st_dev)
 
 
 def scan(workspace: Workspace, below: str = "") -> Scan:
-    """Look at the files of a workspace, or of one folder in it. Raises if the root cannot be looked at."""
+    """Look at the files of a workspace, or of one file or folder in it. Raises if the root cannot be looked at."""
     check_available(workspace)
     result = Scan()
-    visited: set[tuple[int, int]] = set()
-    for folder in workspace.folders():
-        for path, entry in _walk(workspace, folder, result, visited):
-            if below and path != below and not path.startswith(f"{below}/"):
-                continue
-            result.files[path] = signature_of(entry)
+    for path, found in _walk(workspace, below, result):
+        result.files[path] = signature_of(found)
     return result
 
 
-def _walk(
-    workspace: Workspace, folder: str, result: Scan, visited: set[tuple[int, int]]
-) -> Iterator[tuple[str, os.stat_result]]:
-    deep = workspace.is_deep(folder)
-    waiting = [folder]
+def _walk(workspace: Workspace, below: str, result: Scan) -> Iterator[tuple[str, os.stat_result]]:
+    linked: set[str] = set()  # targets of links that were followed, so that links in a circle end
+    waiting = [""]
     while waiting:
         current = waiting.pop()
         try:
@@ -99,42 +115,71 @@ def _walk(
             continue
         for entry in listing:
             path = f"{current}/{entry.name}" if current else entry.name
-            if workspace.ignores(path):
-                continue
-            found = _look(workspace, path, entry, result)
+            on_the_way = not below or _is_at_or_below(path, below) or _is_at_or_below(below, path)
+            wanted = workspace.covers(path) or workspace.may_hold(path)
+            found = _look(workspace, path, entry, result, linked) if on_the_way and wanted else None
             if found is None:
                 continue
             if stat.S_ISDIR(found.st_mode):
-                if deep and (found.st_dev, found.st_ino) not in visited:
-                    visited.add((found.st_dev, found.st_ino))
+                if workspace.may_hold(path):
                     waiting.append(path)
             elif workspace.covers(path):
-                if not stat.S_ISREG(found.st_mode):
-                    result.skipped[path] = "not a regular file"
-                else:
+                if stat.S_ISREG(found.st_mode):
                     yield path, found
+                else:
+                    result.skipped[path] = "not a regular file"
 
 
-def _look(workspace: Workspace, path: str, entry: os.DirEntry[str], result: Scan) -> os.stat_result | None:
+def _look(
+    workspace: Workspace, path: str, entry: os.DirEntry[str], result: Scan, linked: set[str]
+) -> os.stat_result | None:
     """The stat of an entry, through links that stay inside the root; None = passed over, or gone meanwhile."""
     try:
-        path.encode()
+        if entry.is_dir(follow_symlinks=False) or workspace.covers(path):
+            path.encode()
+        if entry.is_symlink() and not _follows(workspace, path, entry, result, linked):
+            return None
+        return entry.stat()
     except UnicodeEncodeError:
         result.skipped[path.encode(errors="surrogateescape").decode(errors="replace")] = "its name is not UTF-8"
-        return None
-    try:
-        if entry.is_symlink():
-            target = Path(os.path.realpath(entry.path))
-            if not target.is_relative_to(workspace.root):
-                if workspace.covers(path) or target.is_dir():
-                    result.skipped[path] = "a link to outside of the workspace"
-                return None
-            if not target.exists():
-                result.skipped[path] = "a link to nothing"
-                return None
-        return entry.stat()
     except FileNotFoundError:
-        return None
+        pass
     except OSError as error:
         result.unreadable[path] = error.strerror or str(error)
-        return None
+    return None
+
+
+def _follows(workspace: Workspace, path: str, entry: os.DirEntry[str], result: Scan, linked: set[str]) -> bool:
+    """Whether a link is followed: to a file in the workspace, or to a folder that is not looked at anyway."""
+    target = Path(os.path.realpath(entry.path))
+    is_folder = target.is_dir()
+    if not target.exists():
+        if workspace.covers(path):
+            result.skipped[path] = "a link to nothing"
+        return False
+    if not target.is_relative_to(workspace.root):
+        if is_folder or workspace.covers(path):
+            result.skipped[path] = "a link to outside of the workspace"
+        return False
+    if not is_folder:
+        return True
+    real = target.relative_to(workspace.root).as_posix()
+    if real == "." or workspace.may_hold(real) or real in linked:
+        return False  # its files are found under their own names
+    linked.add(real)
+    return True
+
+
+def _is_at_or_below(path: str, folder: str) -> bool:
+    return path == folder or (folder != "" and path.startswith(f"{folder}/"))
+
+
+def _may_match_below(folder: str, pattern: str) -> bool:
+    """Whether a path below the folder can match; the pattern is compared as far as the folder goes."""
+    parts = (f"{pattern}**" if pattern.endswith("/") else pattern).split("/")
+    for depth, name in enumerate(folder.split("/")):
+        if "**" in parts[depth]:
+            return True
+        if depth == len(parts) - 1 or not matches_any(name, (parts[depth],)):
+            return False
+    return True
