@@ -51,7 +51,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python tools/bench.py
 
 lock: $(VENV)/installed-dev
-	$(BIN)/python tools/lock.py > requirements.lock
+	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -17,9 +17,9 @@ from memoryd.store.protocols import Vectors
 
 _COMMIT_PASSAGES = 512  # so many vectors at most wait for one LanceDB commit …
 _COMMIT_SECONDS = 2.0  # … and so long
-# Passages between two looks at whether a query waits or memoryd is to stop. Two fill a pass of llama.cpp well enough:
-# eight are hardly cheaper, and a query would wait three times as long for its turn.
-_BATCH = 2
+# Passages between two looks at whether a query waits or memoryd is to stop: enough to fill a pass of llama.cpp,
+# few enough that a query does not wait long for its turn.
+_BATCH = 4
 
 
 class Interrupted(Exception):

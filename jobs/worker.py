@@ -93,7 +93,8 @@ class Worker:
                 return
             try:
                 self._return_unsettled(lane)
-                if not any([self._run_kind(lane, kind) for kind in lane.handlers]):  # each in turn: none starves
+                ran = [self._run_kind(lane, kind) for kind in lane.handlers]  # each in turn: none starves
+                if not any(ran):
                     self.queue.wait_for_change(seen, self._idle_seconds(lane))
             except Exception as error:  # the ledger itself failed: nothing can be marked, so look again later
                 known = error if isinstance(error, MemorydError) else unforeseen(error)

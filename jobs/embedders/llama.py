@@ -41,9 +41,10 @@ _log_callback: Any = None  # llama.cpp keeps the bare pointer: this reference ke
 def _library() -> Any:
     """llama.cpp, loaded once, with its log kept for error messages instead of written to stderr."""
     global _log_callback
-    # Read once, when the library is loaded: threads that wait must sleep. Spinning, two of them on two busy
-    # cores were five times slower than one, and one query in twenty took 300 ms instead of 25.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Read once, when the library is loaded: how long threads that wait for each other spin before they sleep.
+    # Without end, two of them on two busy cores were five times slower than one; not at all, a query took four
+    # times as long on an idle machine.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     import llama_cpp
 
     if _log_callback is None:
@@ -211,8 +212,8 @@ class LlamaEmbedder:
 
 
 def default_threads() -> int:
-    """Threads for one pass: short texts gain nothing from more, and the machine belongs to its user."""
-    return max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+    """Threads for one pass: passages are short and gain little from more."""
+    return min(4, len(os.sched_getaffinity(0)))
 
 
 def _complained() -> str:

@@ -80,9 +80,7 @@ def test_requests_beyond_the_limit_in_flight_wait(running_server, raw_client, wa
 
 
 @pytest.mark.parametrize("on_loop", [True, False])
-def test_request_over_its_time_gets_a_typed_error_and_the_next_is_served(
-    running_server, raw_client, path, on_loop
-):
+def test_request_over_its_time_gets_a_typed_error_and_the_next_is_served(running_server, raw_client, path, on_loop):
     gate = threading.Event()
 
     async def never(params):
@@ -126,9 +124,7 @@ def test_ping_is_answered_while_every_thread_is_busy(running_server, raw_client,
         assert sorted(client.read()["id"] for _ in range(3)) == [0, 1, 2]
 
 
-def test_client_that_never_reads_is_dropped_and_the_others_are_served(
-    running_server, raw_client, wait_until, path
-):
+def test_client_that_never_reads_is_dropped_and_the_others_are_served(running_server, raw_client, wait_until, path):
     limits = Limits(write_timeout_s=0.1, write_buffer_bytes=64 * 1024, max_in_flight=4)
     methods = {"big": Method(lambda params: "x" * MIB)}
     with running_server(path, methods, limits=limits) as told, raw_client(path) as deaf:

@@ -99,9 +99,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(
-    not shutil.which("systemd-socket-activate"), reason="systemd-socket-activate is not there"
-)
+@pytest.mark.skipif(not shutil.which("systemd-socket-activate"), reason="systemd-socket-activate is not there")
 def test_socket_passed_by_systemd_is_served(raw_client, wait_until, tmp_path):
     path = tmp_path / "activated.sock"
     command = [
@@ -117,9 +115,7 @@ def test_socket_passed_by_systemd_is_served(raw_client, wait_until, tmp_path):
             connected = []
 
             def connect():
-                with contextlib.suppress(
-                    FileNotFoundError, ConnectionRefusedError
-                ):  # bound, not listening yet
+                with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):  # bound, not listening yet
                     connected.append(raw_client(path))
                 return connected
 

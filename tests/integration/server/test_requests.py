@@ -105,13 +105,9 @@ def test_typed_error_of_a_method_reaches_the_client_whole(running_server, raw_cl
     assert told.errors == []
 
 
-@pytest.mark.parametrize(
-    "bug", [KeyError("secret note"), StopIteration("secret note"), TimeoutError("secret note")]
-)
+@pytest.mark.parametrize("bug", [KeyError("secret note"), StopIteration("secret note"), TimeoutError("secret note")])
 @pytest.mark.parametrize("on_loop", [True, False])
-def test_bug_in_a_method_is_told_to_the_log_and_hidden_from_the_client(
-    running_server, raw_client, path, bug, on_loop
-):
+def test_bug_in_a_method_is_told_to_the_log_and_hidden_from_the_client(running_server, raw_client, path, bug, on_loop):
     def fail(params):
         raise bug
 

@@ -16,9 +16,7 @@ def gate():
     gate.set()
 
 
-def test_request_in_flight_is_answered_before_the_server_is_gone(
-    running_server, raw_client, wait_until, path, gate
-):
+def test_request_in_flight_is_answered_before_the_server_is_gone(running_server, raw_client, wait_until, path, gate):
     with (
         running_server(path, {"slow": Method(lambda params: gate.wait(20))}) as told,
         raw_client(path) as client,
@@ -48,9 +46,7 @@ def test_nobody_can_connect_once_the_stop_began(running_server, raw_client, wait
         gate.set()
 
 
-def test_requests_over_the_deadline_are_cut_off_and_counted(
-    running_server, raw_client, wait_until, path, gate
-):
+def test_requests_over_the_deadline_are_cut_off_and_counted(running_server, raw_client, wait_until, path, gate):
     with (
         running_server(path, {"slow": Method(lambda params: gate.wait(20))}) as told,
         raw_client(path) as client,

@@ -22,18 +22,14 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def load(
-    home: Path, text: str | None = None, environ: Mapping[str, str] | None = None, **rest: Any
-) -> Config:
+def load(home: Path, text: str | None = None, environ: Mapping[str, str] | None = None, **rest: Any) -> Config:
     if text is not None:
         (home / "config.toml").write_text(text, encoding="utf-8")
     file = home / "config.toml" if text is not None else None
     return load_config(file, {"HOME": str(home), **(environ or {})}, home / "here", **rest)
 
 
-def problems(
-    home: Path, text: str | None = None, environ: Mapping[str, str] | None = None, **rest: Any
-) -> list[str]:
+def problems(home: Path, text: str | None = None, environ: Mapping[str, str] | None = None, **rest: Any) -> list[str]:
     with pytest.raises(ConfigInvalid) as caught:
         load(home, text, environ, **rest)
     return [problem.replace(f"{home}/", "") for problem in caught.value.problems]
@@ -194,9 +190,7 @@ include = ["../../etc/*"]
 
 
 def test_key_that_resembles_nothing_gets_the_list_of_known_ones(home: Path) -> None:
-    assert problems(home, "[log]\nzzz = 1\n") == [
-        "config.toml:2: log.zzz: unknown; known here: log.format, log.level"
-    ]
+    assert problems(home, "[log]\nzzz = 1\n") == ["config.toml:2: log.zzz: unknown; known here: log.format, log.level"]
 
 
 def test_quoted_dotted_key_is_not_taken_for_a_path_through_tables(home: Path) -> None:
@@ -226,9 +220,7 @@ def test_whole_number_is_a_number_but_true_is_not(home: Path) -> None:
     assert len(problems(home, "search.min_score = true")) == 1
 
 
-@pytest.mark.parametrize(
-    ("word", "value"), [("yes", True), ("ON", True), ("1", True), ("no", False), ("0", False)]
-)
+@pytest.mark.parametrize(("word", "value"), [("yes", True), ("ON", True), ("1", True), ("no", False), ("0", False)])
 def test_truth_has_several_words_in_the_environment(home: Path, word: str, value: bool) -> None:
     assert load(home, environ={"MEMORYD_EMBEDDER__AUTO_INSTALL": word}).embedder.auto_install is value
 

@@ -22,17 +22,13 @@ SCALARS = st.one_of(
 )
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES) | TEXT, inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES) | TEXT, inner, max_size=4),
     max_leaves=12,
 )
 TABLES = st.dictionaries(st.sampled_from(NAMES) | TEXT, VALUES, max_size=6)
 # Tables of the right shape get past the first check and reach the ones behind it.
 SHAPED = st.dictionaries(st.sampled_from(sorted(SETTINGS)), SCALARS, max_size=8)
-BLOCKS = st.lists(
-    st.dictionaries(st.sampled_from(sorted(WORKSPACE_SETTINGS)), SCALARS | st.lists(TEXT), max_size=5)
-)
+BLOCKS = st.lists(st.dictionaries(st.sampled_from(sorted(WORKSPACE_SETTINGS)), SCALARS | st.lists(TEXT), max_size=5))
 
 
 def toml(value: Any) -> str:
@@ -69,9 +65,7 @@ def test_any_tables_are_survived(tmp_path: Path, tables: dict[str, Any]) -> None
 
 @anything
 @given(SHAPED, BLOCKS)
-def test_any_values_under_known_keys_are_survived(
-    tmp_path: Path, values: dict[str, Any], blocks: list[Any]
-) -> None:
+def test_any_values_under_known_keys_are_survived(tmp_path: Path, values: dict[str, Any], blocks: list[Any]) -> None:
     lines = [f"{key} = {toml(value)}" for key, value in values.items()]
     for block in blocks:
         lines += ["[[workspace]]", *(f"{key} = {toml(value)}" for key, value in block.items())]

@@ -81,15 +81,11 @@ def test_shown_configuration_loads_to_the_same_settings(tmp_path: Path) -> None:
 
 
 def test_notes_are_shown(tmp_path: Path) -> None:
-    assert "# no workspace is configured" in render_config(
-        load_config(None, {"HOME": str(tmp_path)}, tmp_path)
-    )
+    assert "# no workspace is configured" in render_config(load_config(None, {"HOME": str(tmp_path)}, tmp_path))
 
 
 def test_json_has_every_setting_and_its_origin(tmp_path: Path) -> None:
-    shown = json.loads(
-        json.dumps(to_json(load(tmp_path, 'search.limit = 9\n[[workspace]]\npath = "notes"\n')))
-    )
+    shown = json.loads(json.dumps(to_json(load(tmp_path, 'search.limit = 9\n[[workspace]]\npath = "notes"\n'))))
     assert shown["search"]["limit"] == 9
     assert shown["search"]["weights"] == {"keyword": 1.0, "vector": 1.0}
     assert shown["workspace"][0]["path"] == str(tmp_path / "notes")

@@ -29,9 +29,7 @@ def test_every_param_of_search_is_taken():
         "workspace": ["w"],
         "explain": True,
     }
-    assert parse_params(SearchRequest, params) == SearchRequest(
-        "tea", 5, 0.5, ("memory",), ("a/*", "b"), ("w",), True
-    )
+    assert parse_params(SearchRequest, params) == SearchRequest("tea", 5, 0.5, ("memory",), ("a/*", "b"), ("w",), True)
 
 
 def test_all_problems_are_named_at_once():

@@ -1,0 +1,92 @@
+"""The benchmark's numbers as a table that fits a screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def print_report(result: dict[str, Any]) -> None:
+    corpus, machine = result["corpus"], result["machine"]
+    print(
+        f"\nmemoryd bench · {corpus['notes']} notes, {corpus['chunks']} chunks, {corpus['passages']} passages · "
+        f"{machine['cores']} cores, load {machine['load_before']:.1f} → {machine['load_after']:.1f}"
+    )
+    for rows in (_index(result), _search(result), _save(result), _rest(result)):
+        print()
+        for name, value, beside in rows:
+            print(f"  {name:<34}{value:>14}   {beside}".rstrip())
+    print()
+    for bar, held in result["bars"].items():
+        print(f"  {'✓' if held else '✗'} {bar}")
+
+
+Row = tuple[str, str, str]
+
+
+def _index(result: dict[str, Any]) -> list[Row]:
+    index = result["index"]
+    tried = sorted(result["raw_settings"].items(), key=lambda item: -item[1])
+    return [
+        ("INDEX", "passages/s", "beside llama.cpp alone"),
+        *(
+            ("llama.cpp alone", f"{raw['rate']:.1f}", f"{setting} ({raw['texts']} texts)")
+            for setting, raw in index["raw"].items()
+        ),
+        *(("  tried on few texts", f"{rate:.1f}", setting) for setting, rate in tried),
+        (
+            "memoryd, first embed → current",
+            f"{index['rate']:.1f}",
+            f"{index['ratio']:.2f} × the best ({index['passages']} passages in {index['seconds']:.1f} s)",
+        ),
+        (
+            "CPU per passage, memoryd",
+            f"{index['cpu_ms_per_passage']:.1f} ms",
+            f"llama.cpp alone {index['raw_cpu_ms_per_passage']:.1f} ms",
+        ),
+    ]
+
+
+def _search(result: dict[str, Any]) -> list[Row]:
+    search = result["search"]
+    bare, whole, busy = search["bare_ms"], search["search_ms"], search["while_indexing"]
+    stages = [
+        (f"  {stage}", _both(times), f"{times['p50'] / bare['p50']:.1f} ×")
+        for stage, times in search["stages_ms"].items()
+    ]
+    return [
+        (f"SEARCH, warm, {search['queries']} queries", "p50 / p95 ms", "beside a bare embedding"),
+        ("bare query embedding", _both(bare), ""),
+        ("search over the socket", _both(whole), f"{search['ratio']:.1f} ×"),
+        *stages,
+        ("while new notes are indexed", _both(busy), f"{busy['queries']} queries"),
+    ]
+
+
+def _save(result: dict[str, Any]) -> list[Row]:
+    save = result["save"]
+    return [
+        (f"SAVE → SEARCHABLE, {save['saves']} saves", "p50 / p95 ms", ""),
+        ("found by its words", _both(save["keyword_ms"]), ""),
+        ("its vectors are there", _both(save["vector_ms"]), ""),
+    ]
+
+
+def _rest(result: dict[str, Any]) -> list[Row]:
+    memory, start, cli = result["memory"], result["start"], result["cli"]
+    return [
+        ("DAEMON", "", ""),
+        ("memory, peak", f"{memory['peak_mb']:.0f} MB", ""),
+        ("memory, idle afterwards", f"{memory['idle_mb']:.0f} MB", ""),
+        ("warm start → first answer", f"{start['keyword_s']:.2f} s", ""),
+        ("warm start → words and meaning", f"{start['hybrid_s']:.2f} s", ""),
+        ("stop", f"{start['stop_s']:.2f} s", ""),
+        (
+            "cold 'memoryd search', wall / CPU",
+            f"{cli['search_wall_ms']:.0f} / {cli['search_cpu_ms']:.0f} ms",
+            f"python -c pass: {cli['python_wall_ms']:.0f} / {cli['python_cpu_ms']:.0f} ms",
+        ),
+    ]
+
+
+def _both(times: dict[str, float]) -> str:
+    return f"{times['p50']:.1f} / {times['p95']:.1f}"
