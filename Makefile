@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKSPACE ?= examples/workspace
-QUERY ?=
+ifeq ($(WORKSPACE),examples/workspace)
+QUERY ?= what keeps animals from chewing our bicycles
+endif
 
 # llama-cpp-python is compiled once (about three minutes on two cores) and then kept in pip's wheel cache.
 # Only libllama and ggml are built: without multimodal code, and without llama.cpp's `common` library.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -99,9 +100,10 @@ def _welcome(paths: Paths, sample: str | None) -> None:
 
 
 def _query_from_notes(client: Any) -> str:
-    """A heading of the user's own, so that the first query shows something of theirs."""
-    hits = client.call("search", {"query": "decided learned plan", "limit": 1})["results"]
-    return (hits[0]["heading"].rpartition(" > ")[2] if hits else "") or "what did we decide"
+    """A heading of the user's own that says something, so that the first query shows something of theirs."""
+    hits = client.call("search", {"query": "decided learned plan", "limit": 20})["results"]
+    titles = (hit["heading"].rpartition(" > ")[2] for hit in hits)
+    return next((title for title in titles if " " in title and not re.search(r"\d", title)), "what did we decide")
 
 
 def _program() -> str:
