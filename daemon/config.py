@@ -87,8 +87,9 @@ class Embedder:
 class Weights:
     """What each leg counts in the fusion; 0 turns a leg off."""
 
-    keyword: float = field(default=1.0, metadata=about("Weight of matching words.", 0, 100))
-    vector: float = field(default=1.0, metadata=about("Weight of matching meaning.", 0, 100))
+    words: float = field(default=1.0, metadata=about("Weight of matching words, stemmed.", 0, 100))
+    trigram: float = field(default=0.5, metadata=about("Weight of matching parts of words.", 0, 100))
+    vector: float = field(default=0.7, metadata=about("Weight of matching meaning.", 0, 100))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,9 @@ def _contradictions(draft: Draft) -> Iterable[str]:
         limit = (index.chunk_tokens - 1) // 2
         found = f"an overlap of {index.overlap_tokens} in chunks of {index.chunk_tokens}"
         yield f"{draft.places[key](key)}: found {found}; allowed: less than half a chunk, up to {limit}"
-    if weights.keyword == weights.vector == 0:
+    if weights.words == weights.trigram == weights.vector == 0:
         where = draft.places["search.weights.vector"]("search.weights.vector")
-        yield f"{where}: found both weights 0; allowed: one leg off at most"
+        yield f"{where}: found all weights 0; allowed: one above 0 at least"
 
 
 def _read_text(file: Path, *, must_exist: bool) -> str | None:

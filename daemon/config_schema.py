@@ -28,7 +28,7 @@ SECRET = {"key", "token", "secret", "password"}
 class Setting:
     """One key of the configuration."""
 
-    key: str  # dotted: "search.weights.keyword"
+    key: str  # dotted: "search.weights.words"
     default: Any  # None where the key must be given
     doc: str
     kind: type  # int, float, bool, str or tuple (of str)

@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
-from memoryd.store.folding import FOLD_VERSION, fold
+from memoryd.store.folding import FOLD_VERSION, fold, words
 
 _BUSY_SECONDS = 5.0
 
@@ -116,16 +116,18 @@ class Database:
                 self._idle.append(reader)
 
     def _refold(self) -> None:
-        """Rebuild the keyword index if text is folded in another way than when it was written."""
+        """Rebuild the keyword indexes if text is folded in another way than when it was written."""
         with self.write() as sql:
             if self.remember("fold_version", FOLD_VERSION):
                 sql.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+                sql.execute("INSERT INTO chunk_words (chunk_words) VALUES ('rebuild')")
 
 
 def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         connection.create_function("fold", 1, fold, deterministic=True)
+        connection.create_function("words", 1, words, deterministic=True)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")

@@ -56,10 +56,14 @@ def forget_chunks(sql: sqlite3.Connection, identity: int, keep: Container[tuple[
             gone.append(chunk_id)
     for chunk_id in gone:
         # VALUES, not INSERT ... SELECT for each: that takes twice as long (a savepoint each, at which FTS5 flushes).
-        heading, text = sql.execute("SELECT heading, text FROM folded_chunks WHERE id = ?", (chunk_id,)).fetchone()
+        heading, text = sql.execute("SELECT heading, text FROM chunk_texts WHERE id = ?", (chunk_id,)).fetchone()
+        place = (chunk_id, heading, text)
         sql.execute(
-            "INSERT INTO chunks_fts (chunks_fts, rowid, heading, text) VALUES ('delete', ?, ?, ?)",
-            (chunk_id, heading, text),
+            "INSERT INTO chunks_fts (chunks_fts, rowid, heading, text) VALUES ('delete', ?, fold(?), fold(?))", place
+        )
+        sql.execute(
+            "INSERT INTO chunk_words (chunk_words, rowid, heading, text) VALUES ('delete', ?, words(?), words(?))",
+            place,
         )
         sql.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
     return kept
@@ -137,7 +141,6 @@ def write_chunks(sql: sqlite3.Connection, identity: int, entries: Iterable[Entry
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*place, entry.key, identity, chunk.heading),
         )
-        sql.execute(
-            "INSERT INTO chunks_fts (rowid, heading, text) VALUES (?, fold(?), fold(?))",
-            (cursor.lastrowid, chunk.heading, entry.text),
-        )
+        row = (cursor.lastrowid, chunk.heading, entry.text)
+        sql.execute("INSERT INTO chunks_fts (rowid, heading, text) VALUES (?, fold(?), fold(?))", row)
+        sql.execute("INSERT INTO chunk_words (rowid, heading, text) VALUES (?, words(?), words(?))", row)

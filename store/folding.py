@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 # The index is rebuilt when this changes: FTS5 must be given the very text it indexed to forget a row.
-FOLD_VERSION = f"2/{unicodedata.unidata_version}"
+FOLD_VERSION = f"3/{unicodedata.unidata_version}"
+
+# Ideographs, kana, and the scripts of South-East Asia: written without spaces between words.
+UNSPACED = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+_HANGUL = "\uac00-\ud7af"  # written with spaces, but particles are glued to the words
+_WORDS = re.compile(rf"[{UNSPACED}]+|[{_HANGUL}]+|[^\W{UNSPACED}{_HANGUL}]+")
+_PAIRED = re.compile(rf"[{UNSPACED}{_HANGUL}]")
 
 
 def fold(text: str) -> str:
@@ -15,3 +25,33 @@ def fold(text: str) -> str:
     else:  # removing case can take a letter and its accents apart, so the forms are made one again
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return folded.replace("\0", " ")
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word is of a script whose words are indexed in pairs of characters."""
+    return _PAIRED.match(word) is not None
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text; of runs without spaces, each pair of neighbours, so that what is not adjacent is found."""
+    found: list[str] = []
+    for word in _WORDS.findall(fold(text)):
+        if is_unspaced(word) and len(word) > 1:
+            found.extend(word[start : start + 2] for start in range(len(word) - 1))
+        else:
+            found.append(word)
+    return found
+
+
+def words(text: str) -> str:
+    """A text as the word index is given it.
+
+    The last character of a run stands for itself as well: any other is the first of a pair, so that a lone
+    character is found as the beginning of an indexed word, wherever it stands.
+    """
+    found: list[str] = []
+    for word in _WORDS.findall(fold(text)):
+        found.extend(split_words(word))
+        if is_unspaced(word):
+            found.append(word[-1])
+    return " ".join(found)

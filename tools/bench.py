@@ -233,7 +233,7 @@ def measure_saves(daemon: Daemon, saves: int) -> dict[str, Any]:
 
 
 def found_by_words(answer: dict[str, Any], name: str) -> bool:
-    return any(hit["path"].endswith(name) and "keyword" in hit["explain"]["legs"] for hit in answer["results"])
+    return any(hit["path"].endswith(name) and "words" in hit["explain"]["legs"] for hit in answer["results"])
 
 
 def measure_starts(daemon: Daemon, extra: dict[str, str]) -> dict[str, Any]:

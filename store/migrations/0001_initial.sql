@@ -67,6 +67,15 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
     heading, text, content = 'folded_chunks', content_rowid = 'id', tokenize = 'trigram'
 );
 
+-- The same text as words: words() is memoryd's own too. Stemmed where it is English, without accents.
+CREATE VIEW worded_chunks AS
+SELECT id, document_id, words(heading) AS heading, words(text) AS text FROM chunk_texts;
+
+CREATE VIRTUAL TABLE chunk_words USING fts5 (
+    heading, text, content = 'worded_chunks', content_rowid = 'id',
+    tokenize = 'porter unicode61 remove_diacritics 2'
+);
+
 -- A complete set of vectors for one fingerprint. The active one is searched.
 CREATE TABLE generations (
     id          INTEGER PRIMARY KEY,

@@ -13,7 +13,7 @@ class LegRank:
     """A chunk's place in one leg."""
 
     rank: int  # from 1
-    score: float  # keyword: bm25, higher is better; vector: cosine of the best passage
+    score: float  # words, trigram: bm25, higher is better; vector: cosine of the best passage
     passage: int | None = None  # ordinal of the best passage, where the leg knows it
 
 

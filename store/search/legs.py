@@ -19,24 +19,39 @@ _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked 
 _VISIBLE = "(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))"
 
 
-def keyword_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None) -> Ranking:
+def words_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None) -> Ranking:
+    """BM25 over the word index."""
+    if not query.words:
+        return {}
+    return _ranked(_match(sql, "chunk_words", query.word_expression, limit, _visible(documents)))
+
+
+def trigram_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None) -> Ranking:
     """BM25 over the trigram index; a scan where every term is too short for it."""
-    visible = None if documents is None else json.dumps(list(documents))
-    found = _match(sql, query, limit, visible) if query.terms else _scan(sql, query, limit, visible)
+    if query.terms:
+        return _ranked(_match(sql, "chunks_fts", query.expression, limit, _visible(documents)))
+    return _ranked(_scan(sql, query, limit, _visible(documents)))
+
+
+def _ranked(found: Iterable[tuple[int, float]]) -> Ranking:
     return {chunk: LegRank(rank, score) for rank, (chunk, score) in enumerate(found, start=1)}
 
 
+def _visible(documents: Collection[int] | None) -> str | None:
+    return None if documents is None else json.dumps(list(documents))
+
+
 def _match(
-    sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: str | None
+    sql: sqlite3.Connection, index: str, expression: str, limit: int, visible: str | None
 ) -> Iterable[tuple[int, float]]:
     return sql.execute(
         f"""
-        SELECT c.id, -bm25(chunks_fts) AS score FROM chunks_fts
-          JOIN chunks c ON c.id = chunks_fts.rowid
-         WHERE chunks_fts MATCH :expression AND {_VISIBLE}
+        SELECT c.id, -bm25({index}) AS score FROM {index}
+          JOIN chunks c ON c.id = {index}.rowid
+         WHERE {index} MATCH :expression AND {_VISIBLE}
          ORDER BY score DESC, c.key LIMIT :limit
-        """,  # noqa: S608 - the only thing put in is a constant
-        {"expression": query.expression, "documents": visible, "limit": limit},
+        """,  # noqa: S608 - what is put in are constants
+        {"expression": expression, "documents": visible, "limit": limit},
     )
 
 

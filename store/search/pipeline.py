@@ -18,7 +18,7 @@ from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import Answer, Candidate, Degraded, Hit
 from memoryd.store.search.decay import age_in_days, decay_factor
 from memoryd.store.search.fusion import fuse
-from memoryd.store.search.legs import Ranking, chunks_without_vectors, keyword_leg, vector_leg
+from memoryd.store.search.legs import Ranking, chunks_without_vectors, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.request import SearchQuery, SearchSettings
 from memoryd.store.search.snippet import best_passage, cut_snippet
@@ -42,14 +42,15 @@ def search(
     watch = _Stopwatch()
     degraded: Degraded | None = None
     rankings: dict[str, Ranking] = {}
-    weights = {"keyword": settings.keyword_weight, "vector": settings.vector_weight}
+    weights = settings.weights
     keywords = build_query(query.text)
 
     with database.read() as sql:
         documents = visible_documents(sql, query)
-        if weights["keyword"] > 0:
-            with watch.stage("keyword"):
-                rankings["keyword"] = keyword_leg(sql, keywords, settings.candidates, documents)
+        for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
+            if weights[leg] > 0:
+                with watch.stage(leg):
+                    rankings[leg] = bring(sql, keywords, settings.candidates, documents)
         if weights["vector"] > 0 and query.text.strip():
             try:
                 with watch.stage("embed"):
@@ -59,7 +60,8 @@ def search(
             except MemorydError as error:
                 degraded = Degraded("vector", error.message, error.hint)
         with watch.stage("rank"):
-            late = chunks_without_vectors(sql, rankings.get("keyword", {})) if "vector" in rankings else set()
+            found = {chunk for ranking in rankings.values() for chunk in ranking}
+            late = chunks_without_vectors(sql, found) if "vector" in rankings else set()
             candidates = fuse(rankings, weights, settings.rrf_k, {"vector": late})
             candidates = apply_decay(sql, candidates, query.today, settings)
             hits = collect_hits(sql, candidates, query, keywords, settings)

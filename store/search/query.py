@@ -1,8 +1,9 @@
 """From what the user typed to what FTS5 is asked: every term quoted, OR-joined, never an FTS5 operator.
 
-The trigram index matches substrings of three characters or more. Runs of scripts written without spaces
-become overlapping trigrams, so that words which are present but not adjacent are found. Terms that are too
-short for the index are kept apart, for a scan.
+The word index matches words, in English by their stems, and pairs of characters where words are not spaced. The
+trigram index matches substrings of three characters or more; runs of scripts written without spaces become
+overlapping trigrams, so that words which are present but not adjacent are found. Terms that are too short for it
+are kept apart, for a scan.
 """
 
 from __future__ import annotations
@@ -10,19 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memoryd.store.folding import fold
+from memoryd.store.folding import UNSPACED, fold, is_unspaced, split_words
 
 _MIN_TERM = 3
 _MAX_TERMS = 64  # a pasted page is a query too, but its first words are enough to find it
 _MAX_CHARS = 128  # of one term: enough of a pasted token to find it
 
-# Ideographs, kana, and the scripts of South-East Asia: written without spaces between words.
-_UNSPACED = (
-    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-)
-_WORDS = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
-_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]+")
+_WORDS = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]+")
 _LAST_SIGNS = re.compile(r"[+#]*")
 
 
@@ -30,11 +26,19 @@ _LAST_SIGNS = re.compile(r"[+#]*")
 class KeywordQuery:
     terms: tuple[str, ...]  # folded, each of three characters or more
     short: tuple[str, ...]  # folded, of one or two characters
+    words: tuple[str, ...]  # as the word index has them
 
     @property
     def expression(self) -> str:
-        """The FTS5 expression; empty where no term is long enough."""
+        """What the trigram index is asked; empty where no term is long enough."""
         return " OR ".join(f'"{term.replace(chr(34), chr(34) * 2)}"' for term in self.terms)
+
+    @property
+    def word_expression(self) -> str:
+        """What the word index is asked: a lone character of an unspaced script also as the first of a pair."""
+        return " OR ".join(
+            f'"{word}" *' if is_unspaced(word) and len(word) == 1 else f'"{word}"' for word in self.words
+        )
 
 
 def build_query(text: str) -> KeywordQuery:
@@ -44,7 +48,8 @@ def build_query(text: str) -> KeywordQuery:
         pieces = _ngrams(word) if _UNSPACED_RUN.fullmatch(word) else [_bare(word)[:_MAX_CHARS]]
         for piece in pieces:
             (terms if len(piece) >= _MIN_TERM else short)[piece] = None
-    return KeywordQuery(tuple(terms)[:_MAX_TERMS], tuple(short)[:_MAX_TERMS])
+    words = dict.fromkeys(word[:_MAX_CHARS] for word in split_words(text))
+    return KeywordQuery(tuple(terms)[:_MAX_TERMS], tuple(short)[:_MAX_TERMS], tuple(words)[:_MAX_TERMS])
 
 
 def _ngrams(run: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -19,8 +20,7 @@ class SearchSettings:
     limit: int = 6
     min_score: float = 0.0
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
-    keyword_weight: float = 1.0
-    vector_weight: float = 1.0
+    weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 0.7})
     rrf_k: float = 10.0
     decay: Decay = field(default_factory=Decay)
     snippet_chars: int = 700

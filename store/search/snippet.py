@@ -17,9 +17,13 @@ _LOOK_BACK = 64  # characters; clusters are counted from there
 
 def best_passage(passages: Sequence[str], first: int, legs: Mapping[str, LegRank], keywords: KeywordQuery) -> int:
     """Which of a chunk's passages shows best why it was found: the one that the leg that ranks it higher found."""
-    vector, keyword = legs.get("vector"), legs.get("keyword")
+    vector = legs.get("vector")
     nearest = vector.passage - first if vector and vector.passage is not None else None
-    if nearest is not None and (keyword is None or (vector and vector.rank < keyword.rank)):
+    if (
+        nearest is not None
+        and vector
+        and all(vector.rank < place.rank for leg, place in legs.items() if leg != "vector")
+    ):
         return nearest
     terms = (*keywords.terms, *keywords.short)
     matches = [sum(term in folded for term in terms) for folded in map(fold, passages)]

@@ -58,7 +58,7 @@ def test_a_day_with_memoryd(notes: Machine) -> None:
         paths = {hit["path"] for hit in notes.json("search", "the", "--path", "memory/2026-*")["results"]}
         assert paths == {"memory/2026-11-15.md"}
         explained = notes.json("search", "systemd timers", "--explain")["results"][0]["explain"]
-        assert explained["legs"]["keyword"]["rank"] == 1
+        assert explained["legs"]["words"]["rank"] == 1
         human = notes.run("search", "systemd timers")
         assert human.returncode == 0
         assert human.stdout.startswith("memory/2026-11-15.md:1-3")

@@ -71,11 +71,13 @@ def check_ledger(database: Database) -> None:
     """What must be true of every ledger at every moment."""
     with database.write() as sql:
         # With rank 1 FTS5 compares its index to the content, row by row.
-        sql.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+        for index in ("chunks_fts", "chunk_words"):
+            sql.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
         assert sql.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert sql.execute("PRAGMA foreign_key_check").fetchall() == []
-        indexed = {row[0] for row in sql.execute("SELECT id FROM chunks_fts_docsize")}
-        assert indexed == {row[0] for row in sql.execute("SELECT id FROM chunks")}
+        for index in ("chunks_fts", "chunk_words"):
+            indexed = {row[0] for row in sql.execute(f"SELECT id FROM {index}_docsize")}
+            assert indexed == {row[0] for row in sql.execute("SELECT id FROM chunks")}, index
         for table in ("chunks", "passages"):
             orphans = f"SELECT count(*) FROM {table} WHERE document_id NOT IN (SELECT id FROM documents)"
             assert sql.execute(orphans).fetchone() == (0,), table

@@ -211,8 +211,8 @@ def test_overlap_must_leave_room_in_the_chunk(home: Path) -> None:
 
 def test_one_leg_may_be_off_but_not_both(home: Path) -> None:
     assert load(home, "search.weights.vector = 0").search.weights.vector == 0.0
-    (problem,) = problems(home, "[search.weights]\nkeyword = 0\nvector = 0\n")
-    assert problem.startswith("config.toml:3: search.weights.vector: found both weights 0")
+    (problem,) = problems(home, "[search.weights]\nwords = 0\ntrigram = 0\nvector = 0\n")
+    assert problem.startswith("config.toml:4: search.weights.vector: found all weights 0")
 
 
 def test_whole_number_is_a_number_but_true_is_not(home: Path) -> None:

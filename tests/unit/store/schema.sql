@@ -6,6 +6,19 @@ CREATE INDEX passages_by_id ON passages (id);
 
 CREATE INDEX vectors_by_document ON vectors (document_id);
 
+CREATE VIRTUAL TABLE chunk_words USING fts5 (
+    heading, text, content = 'worded_chunks', content_rowid = 'id',
+    tokenize = 'porter unicode61 remove_diacritics 2'
+);
+
+CREATE TABLE 'chunk_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'chunk_words_data'(id INTEGER PRIMARY KEY, block BLOB);
+
+CREATE TABLE 'chunk_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
+
+CREATE TABLE 'chunk_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+
 CREATE TABLE chunks (
     id            INTEGER PRIMARY KEY,
     key           TEXT    NOT NULL,            -- hash of document, text and repetition: what callers see
@@ -97,4 +110,7 @@ SELECT c.id, c.document_id, c.heading,
 
 CREATE VIEW folded_chunks AS
 SELECT id, document_id, fold(heading) AS heading, fold(text) AS text FROM chunk_texts;
+
+CREATE VIEW worded_chunks AS
+SELECT id, document_id, words(heading) AS heading, words(text) AS text FROM chunk_texts;
 

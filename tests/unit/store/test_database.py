@@ -8,7 +8,7 @@ import pytest
 
 from memoryd.store.database import Database, connect, migrate, migrations
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
-from memoryd.store.search.legs import keyword_leg
+from memoryd.store.search.legs import trigram_leg
 from memoryd.store.search.query import build_query
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, check_ledger, open_ledger
@@ -98,8 +98,8 @@ def test_other_folding_rebuilds_the_keyword_index(ledger_path: Path) -> None:
     with open_ledger(ledger_path) as ledger:
         check_ledger(ledger.database)
         with ledger.database.read() as sql:
-            assert len(keyword_leg(sql, build_query("STRASSE"), 10, None)) == 1
-            assert keyword_leg(sql, build_query("otherwise"), 10, None) == {}
+            assert len(trigram_leg(sql, build_query("STRASSE"), 10, None)) == 1
+            assert trigram_leg(sql, build_query("otherwise"), 10, None) == {}
 
 
 def test_remember_tells_whether_a_fact_changed(ledger: Ledger) -> None:

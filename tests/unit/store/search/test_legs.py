@@ -5,7 +5,7 @@ import pytest
 
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Vectors
-from memoryd.store.search.legs import chunks_without_vectors, keyword_leg, vector_leg
+from memoryd.store.search.legs import chunks_without_vectors, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.query import build_query
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger
@@ -13,10 +13,10 @@ from tests.support.memory_vectors import MemoryVectors
 
 
 def by_words(ledger: Ledger, query: str, limit: int = 100, paths: list[str] | None = None) -> list[str]:
-    """Texts of the chunks that the keyword leg brings, best first."""
+    """Texts of the chunks that the trigram leg brings, best first."""
     documents = None if paths is None else {document_id("home", path) for path in paths}
     with ledger.database.read() as sql:
-        ranking = keyword_leg(sql, build_query(query), limit, documents)
+        ranking = trigram_leg(sql, build_query(query), limit, documents)
     assert [place.rank for place in ranking.values()] == list(range(1, len(ranking) + 1))
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     return [texts[chunk] for chunk in ranking]
@@ -35,14 +35,14 @@ def towards(*weights: float) -> Vectors:
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
-# -- words ----------------------------------------------------------------------------------------------------
+# -- parts of words ----------------------------------------------------------------------------------------------------
 
 
 def test_more_matching_terms_score_higher(ledger: Ledger) -> None:
     filler = [f"something else entirely, number {number}\n" for number in range(20)]
     ledger.put(make_document("a.md", "compaction only here\n", "compaction of the ledger\n", *filler))
     with ledger.database.read() as sql:
-        ranking = keyword_leg(sql, build_query("compaction ledger"), 100, None)
+        ranking = trigram_leg(sql, build_query("compaction ledger"), 100, None)
     scores = [place.score for place in ranking.values()]
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
@@ -82,7 +82,7 @@ def test_filter_that_leaves_nothing_finds_nothing(ledger: Ledger) -> None:
 def test_ties_have_a_fixed_order_that_does_not_depend_on_when_they_were_indexed(ledger: Ledger) -> None:
     def order() -> list[str]:
         with ledger.database.read() as sql:
-            ranking = keyword_leg(sql, build_query("identical"), 100, None)
+            ranking = trigram_leg(sql, build_query("identical"), 100, None)
             path = "SELECT path FROM documents d JOIN chunks c ON c.document_id = d.id WHERE c.id = ?"
             return [sql.execute(path, (chunk,)).fetchone()[0] for chunk in ranking]
 
@@ -208,7 +208,7 @@ def test_queries_use_their_indexes(ledger: Ledger) -> None:
     ledger.embed(index, {"some words\n": towards(1)})
     with ledger.database.read() as sql:
         sql.set_trace_callback(statements.append)
-        keyword_leg(sql, build_query("words"), 10, {1})
+        trigram_leg(sql, build_query("words"), 10, {1})
         vector_leg(sql, index, towards(1), 10, None)
         chunks_without_vectors(sql, [1])
         sql.set_trace_callback(None)
@@ -217,3 +217,37 @@ def test_queries_use_their_indexes(ledger: Ledger) -> None:
     allowed = ("SCAN chunks_fts VIRTUAL", "SCAN json_each", "SCAN wanted", "SCAN generations")
     assert [step for step in steps if step.startswith("SCAN") and not step.startswith(allowed)] == []
     assert len(steps) > 8
+
+
+# -- words ----------------------------------------------------------------------------------------------------
+
+
+def worded(ledger: Ledger, query: str) -> list[str]:
+    """Texts of the chunks that the words leg brings, best first."""
+    texts = {identity: text for text, identity in ledger.chunk_ids().items()}
+    with ledger.database.read() as sql:
+        return [texts[chunk].strip() for chunk in words_leg(sql, build_query(query), 100, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("She was painting the boats", "painted boat"),  # stems
+        ("Café Müller opens at nine", "cafe muller"),  # accents
+        ("我们决定用数据库保存备份", "备份 数据库"),  # pairs of characters, not adjacent
+        ("东京下雨了", "雨"),  # one character inside a run
+        ("今年种了水稻", "稻"),  # one character at its end
+        ("오늘 회의에서 결정했다", "회의"),  # a word under its particle
+        ("ﾊﾞｯｸｱｯﾌﾟを取る", "バックアップ"),  # half-width kana
+        ("Версия готова к выпуску", "ВЕРСИЯ"),
+        ("call snake_case_name first", "snake_case_name"),
+    ],
+)
+def test_words_are_found_in_every_script(ledger: Ledger, text: str, query: str) -> None:
+    ledger.put(make_document("memory/a.md", text), make_document("memory/b.md", "something else entirely"))
+    assert worded(ledger, query) == [text]
+
+
+def test_word_is_not_found_inside_another(ledger: Ledger) -> None:
+    ledger.put(make_document("memory/a.md", "the harbour wall"), make_document("memory/b.md", "our dog sleeps"))
+    assert worded(ledger, "our") == ["our dog sleeps"]

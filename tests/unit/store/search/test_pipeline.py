@@ -21,6 +21,7 @@ from tests.support.memory_vectors import MemoryVectors
 
 TODAY = date(2026, 11, 15)
 PLAIN = SearchSettings(decay=Decay(strength=0))
+LEXICAL = {"words": 1.0, "trigram": 0.5, "vector": 0.0}
 
 
 class Meaning:
@@ -109,12 +110,13 @@ def test_query_is_answered_with_place_and_parts(ledger: Ledger, meaning: Meaning
     assert (hit.start_line, hit.end_line) == (2, 2)
     assert hit.snippet == "the garden needs water"
     assert hit.score == pytest.approx(1.0)
-    assert hit.candidate.legs.keys() == {"keyword", "vector"}
+    assert hit.candidate.legs.keys() == {"words", "trigram", "vector"}
     assert hit.candidate.legs["vector"].score > 0
-    assert hit.candidate.legs["keyword"].score > 0
+    assert hit.candidate.legs["words"].score > 0
+    assert hit.candidate.legs["trigram"].score > 0
     assert (hit.candidate.decay, hit.candidate.age_days) == (1.0, None)
-    assert answer.candidates.keys() == {"keyword", "vector"}
-    assert answer.timings.keys() == {"keyword", "embed", "vector", "rank"}
+    assert answer.candidates.keys() == {"words", "trigram", "vector"}
+    assert answer.timings.keys() == {"words", "trigram", "embed", "vector", "rank"}
 
 
 def test_lines_are_those_of_the_file_as_it_is_now(ledger: Ledger, meaning: Meaning) -> None:
@@ -210,7 +212,7 @@ def test_missing_leg_is_told_and_costs_nothing(ledger: Ledger, meaning: Meaning)
     assert (answer.degraded.leg, answer.degraded.reason) == ("vector", "the model is being loaded")
     assert answer.degraded.hint == "wait a little"
     assert answer.hits[0].score == pytest.approx(1.0)
-    assert answer.candidates.keys() == {"keyword"}
+    assert answer.candidates.keys() == {"words", "trigram"}
 
 
 def test_index_that_fails_degrades_like_an_embedder_that_fails(ledger: Ledger, meaning: Meaning) -> None:
@@ -224,11 +226,11 @@ def test_index_that_fails_degrades_like_an_embedder_that_fails(ledger: Ledger, m
 
 def test_leg_of_weight_0_is_not_run(ledger: Ledger, meaning: Meaning) -> None:
     put_notes(ledger, meaning)
-    words = ask(ledger, "garden water", Forbidden(), replace(PLAIN, vector_weight=0))
+    words = ask(ledger, "garden water", Forbidden(), replace(PLAIN, weights=LEXICAL))
     assert words.degraded is None
-    assert words.hits[0].candidate.legs.keys() == {"keyword"}
-    alone = ask(ledger, "garden water", meaning, replace(PLAIN, keyword_weight=0))
-    assert "keyword" not in alone.timings
+    assert words.hits[0].candidate.legs.keys() == {"words", "trigram"}
+    alone = ask(ledger, "garden water", meaning, replace(PLAIN, weights={"words": 0, "trigram": 0, "vector": 1}))
+    assert not {"words", "trigram"} & alone.timings.keys()
     assert alone.hits[0].candidate.legs.keys() == {"vector"}
 
 
@@ -276,7 +278,7 @@ def test_filter_finds_what_a_small_pool_would_have_missed(ledger: Ledger, meanin
     meaning.learn()
     answer = ask(ledger, "backup of machine", meaning, replace(PLAIN, candidates=3), sources=("skills",))
     assert paths(answer) == ["skills/other.md"]
-    assert answer.hits[0].candidate.legs.keys() == {"keyword", "vector"}
+    assert answer.hits[0].candidate.legs.keys() == {"words", "trigram", "vector"}
 
 
 # -- decay ----------------------------------------------------------------------------------------------------
@@ -286,7 +288,7 @@ def test_evergreen_comes_first_among_equals(ledger: Ledger, meaning: Meaning) ->
     old = TODAY - timedelta(days=60)
     for path, written in (("memory/old.md", old), ("memory/rules.md", None), ("memory/new.md", TODAY)):
         ledger.put(make_document(path, f"backup rule in {path}\n", written=written))
-    settings = SearchSettings(decay=Decay(strength=1), vector_weight=0)
+    settings = SearchSettings(decay=Decay(strength=1), weights=LEXICAL)
     answer = ask(ledger, "backup rule", meaning, settings)
     decays = {hit.path: (hit.candidate.decay, hit.candidate.age_days) for hit in answer.hits}
     assert decays == {
@@ -302,7 +304,7 @@ def test_strength_0_leaves_the_order_of_relevance(ledger: Ledger, meaning: Meani
     ledger.put(
         make_document("a.md", "backup backup rule\n", written=date(2001, 1, 1)), make_document("b.md", "backup\n")
     )
-    answer = ask(ledger, "backup rule", meaning, replace(PLAIN, vector_weight=0))
+    answer = ask(ledger, "backup rule", meaning, replace(PLAIN, weights=LEXICAL))
     assert paths(answer) == ["a.md", "b.md"]
 
 

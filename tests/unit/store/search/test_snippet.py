@@ -86,12 +86,12 @@ def test_emoji_and_accents_are_not_torn_apart() -> None:
 
 def test_a_hit_found_by_its_words_shows_the_passage_that_has_them() -> None:
     passages = ["# Tools\n", "Nothing to see.\n", "The goat ate the brake cable.\n"]
-    legs = {"keyword": LegRank(1, 3.0), "vector": LegRank(4, 0.3, passage=10)}
+    legs = {"words": LegRank(1, 3.0), "vector": LegRank(4, 0.3, passage=10)}
     assert best_passage(passages, 10, legs, build_query("goat cable")) == 2
 
 
 def test_a_hit_found_by_its_meaning_shows_the_nearest_passage() -> None:
     passages = ["The goat.\n", "Nothing to see.\n"]
     assert best_passage(passages, 5, {"vector": LegRank(1, 0.9, passage=6)}, build_query("goat")) == 1
-    legs = {"keyword": LegRank(3, 3.0), "vector": LegRank(1, 0.9, passage=6)}
+    legs = {"words": LegRank(3, 3.0), "vector": LegRank(1, 0.9, passage=6)}
     assert best_passage(passages, 5, legs, build_query("goat")) == 1
