@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKSPACE ?= examples/workspace
 ifeq ($(WORKSPACE),examples/workspace)
-QUERY ?= why did we stop using cron
+QUERY ?= what keeps animals from chewing our bicycles
 endif
 
 # llama-cpp-python is compiled once (about three minutes on two cores) and then kept in pip's wheel cache.

@@ -19,8 +19,8 @@ from memoryd.daemon.paths import find_paths
 COLUMNS = 104
 MEMORYD = Path(sys.executable).with_name("memoryd")
 COMMANDS = (
-    ["search", "why did we stop using cron", "-n", "1"],
-    ["search", "下雨", "-n", "1"],
+    ["search", "what keeps animals from chewing our bicycles", "-n", "1"],
+    ["search", "胶圈", "-n", "1"],
     ["status"],
 )
 
