@@ -106,11 +106,7 @@ class Engine:
 
     def is_current(self) -> bool:
         """Whether nothing is left to do that can be done now: what failed before waits for its own time."""
-        with self.database.read() as sql:
-            rows = sql.execute(
-                "SELECT kind, count(*) FROM jobs WHERE state != 'parked' AND attempts = 0 GROUP BY kind"
-            ).fetchall()
-        waiting = {kind for kind, _ in rows}
+        waiting = self.queue.waiting_kinds()
         if waiting & {"reconcile", "index"}:
             return False
         return self.semantics.settled() and (not self.semantics.ready() or "embed" not in waiting)

@@ -150,6 +150,12 @@ class Queue:
             ).fetchone()
         return None if row[0] is None else float(row[0])
 
+    def waiting_kinds(self) -> set[str]:
+        """The kinds of which a job is queued or running that has not failed yet."""
+        with self._database.read() as sql:
+            rows = sql.execute("SELECT DISTINCT kind FROM jobs WHERE state != 'parked' AND attempts = 0")
+            return {row[0] for row in rows}
+
     def depths(self) -> dict[tuple[str, str], int]:
         """Jobs not ended, by (kind, state)."""
         with self._database.read() as sql:

@@ -336,3 +336,15 @@ def test_two_claimers_never_get_the_same_job(queue: Queue) -> None:
     for thread in threads:
         thread.join(30)
     assert sorted(claimed) == sorted(f"{number}.md" for number in range(60))
+
+
+def test_what_failed_or_is_parked_is_not_waited_for(ledger: Ledger) -> None:
+    queue = ledger.queue
+    for kind in ("index", "embed", "maintain"):
+        queue.enqueue(kind, "home", "memory/a.md")
+    assert queue.waiting_kinds() == {"index", "embed", "maintain"}
+    (failed,) = queue.claim(["index"])
+    queue.retry(failed, run_after=ledger.clock() + 60, reason="no", hint=None)
+    (parked,) = queue.claim(["embed"])
+    queue.park(parked, reason="never", hint=None)
+    assert queue.waiting_kinds() == {"maintain"}
