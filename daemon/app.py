@@ -148,7 +148,8 @@ def _limits(config: Config) -> Limits:
 
 
 def _log_request(method: str, took_ms: float, error_code: str | None, bytes_in: int, bytes_out: int) -> None:
-    level = log.debug if error_code is None else log.warning
+    # A client's mistake is the client's to read; only our own is a warning here.
+    level = log.debug if error_code is None else log.warning if error_code == "internal" else log.info
     level("request", method=method, took_ms=round(took_ms, 2), error=error_code, bytes_in=bytes_in, bytes_out=bytes_out)
 
 

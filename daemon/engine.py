@@ -24,7 +24,7 @@ from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
 from memoryd.store.documents import Documents
-from memoryd.store.errors import MemorydError, StoreCorrupt
+from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt
 from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
@@ -37,6 +37,8 @@ EMBED_BATCH = 32  # documents whose passages are embedded and committed together
 
 class Engine:
     def __init__(self, config: Config, paths: Paths, load_embedder: LoadEmbedder, clock: Clock = time.time) -> None:
+        if not config.workspaces:  # with nothing to serve, everything known would be forgotten
+            raise ConfigInvalid(config.notes or ("no workspace is configured",))
         self.config = config
         self.paths = paths
         self.clock = clock

@@ -59,9 +59,6 @@ def full_status(engine: Engine, watchers: dict[str, Watcher], server: Server | N
         for failure in failures
         if failure.kind in ("maintain", "reconcile")
     )
-    if not engine.workspaces:
-        hint = "Add a [[workspace]] block to the config file, or start memoryd in a folder that holds a memory"
-        reasons.append(_reason("no_workspace", "no workspace is configured", hint))
     if trouble := engine.worker.ledger_trouble:
         reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
     if not engine.worker.alive():

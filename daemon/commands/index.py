@@ -66,9 +66,9 @@ def _in_process(config: Config, paths: Paths, params: dict[str, Any]) -> dict[st
     from memoryd.daemon.status import brief_status
 
     configure_logs("warning", config.log.format)
+    engine = Engine(config, paths, embedder_loader(config, paths.models_dir))
     for note in config.notes:
         say(note)
-    engine = Engine(config, paths, embedder_loader(config, paths.models_dir))
     try:
         engine.start()
         with IndexProgress(lambda: brief_status(engine)):

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     config, paths = load(arguments)
     config = _quiet_on_terminal(config, verbose=arguments.verbose)
     configure_logs(config.log.level, config.log.format)
-    for note in config.notes:
+    for note in config.notes if config.workspaces else ():  # with none, the notes are the error
         say(note)
 
     async def welcome() -> None:

@@ -81,10 +81,7 @@ def render(status: dict[str, Any]) -> RenderableType:
 
 def _workspaces(status: dict[str, Any]) -> RenderableType:
     from rich.table import Table
-    from rich.text import Text
 
-    if not status["workspaces"]:
-        return Text("  no workspaces")
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("  workspace")
     for column in ("files", "indexed", "pending", "failed", "skipped", "chunks", "vectors"):

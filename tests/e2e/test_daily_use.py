@@ -222,9 +222,11 @@ def test_without_configuration_the_current_folder_is_served_and_that_is_said(not
 def test_without_configuration_or_memory_it_says_what_to_do(machine: Machine) -> None:
     machine.env = {"MEMORYD_WORKSPACE": ""}
     (machine.folder / "empty").mkdir()
-    done = machine.run("config", "check", cwd=machine.folder / "empty")
-    assert "Traceback" not in done.stderr
-    assert "workspace" in done.stderr
+    for words, code in ((["config", "check"], 0), (["run"], 2), (["index"], 2)):
+        done = machine.run(*words, cwd=machine.folder / "empty")
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+        assert "[[workspace]]" in done.stderr
 
 
 def test_several_workspaces_are_served_from_one_configuration(notes: Machine) -> None:
