@@ -24,6 +24,7 @@ from memoryd.store.protocols import Match, Vectors, VectorStats
 
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _DELETE_BATCH = 1000
+_LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
 _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
 
 
@@ -90,10 +91,12 @@ class LanceVectors:
         return set(rows["id"].to_pylist())
 
     def compact(self) -> None:
+        # The mirror reads no version but the one it was filled from; a search in LanceDB reads the one it began with.
+        age = timedelta(0) if self._mirror is not None else _LONGEST_SEARCH
         with translated_errors(self.folder), warnings.catch_warnings():
-            # It warns that concurrent users of old versions fail; this process is the only one, by its lock.
+            # It warns that concurrent users of old versions fail; there are none, as said above and by the lock.
             warnings.simplefilter("ignore", UserWarning)
-            self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+            self._table.optimize(cleanup_older_than=age, delete_unverified=True)
 
     def stats(self) -> VectorStats:
         with translated_errors(self.folder):
