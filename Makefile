@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKSPACE ?= examples/workspace
 ifeq ($(WORKSPACE),examples/workspace)
-QUERY ?= what keeps animals from chewing our bicycles
+QUERY ?= how do we ship a change safely
 endif
 
 # llama-cpp-python is compiled once (about three minutes on two cores) and then kept in pip's wheel cache.

@@ -19,7 +19,7 @@ from memoryd.daemon.paths import find_paths
 COLUMNS = 104
 MEMORYD = Path(sys.executable).with_name("memoryd")
 COMMANDS = (
-    ["search", "what keeps animals from chewing our bicycles", "-n", "1"],
+    ["search", "how do we ship a change safely", "-n", "1"],
     ["search", "胶圈", "-n", "1"],
     ["status"],
 )

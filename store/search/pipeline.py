@@ -16,6 +16,7 @@ from memoryd.store.generations import Pending
 from memoryd.store.globs import matches_any
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import Answer, Candidate, Degraded, Hit
+from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import age_in_days, decay_factor
 from memoryd.store.search.fusion import fuse
 from memoryd.store.search.legs import Ranking, chunks_without_vectors, trigram_leg, vector_leg, words_leg
@@ -43,10 +44,11 @@ def search(
     degraded: Degraded | None = None
     rankings: dict[str, Ranking] = {}
     weights = settings.weights
-    keywords = build_query(query.text)
 
     with database.read() as sql:
         documents = visible_documents(sql, query)
+        keywords = build_query(query.text)
+        keywords = keywords.without(chance_words(sql, keywords.words))
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
             if weights[leg] > 0:
                 with watch.stage(leg):

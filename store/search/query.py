@@ -9,6 +9,7 @@ are kept apart, for a scan.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 from memoryd.store.folding import UNSPACED, fold, is_unspaced, split_words
@@ -27,6 +28,12 @@ class KeywordQuery:
     terms: tuple[str, ...]  # folded, each of three characters or more
     short: tuple[str, ...]  # folded, of one or two characters
     words: tuple[str, ...]  # as the word index has them
+
+    def without(self, words: Container[str]) -> KeywordQuery:
+        """The query less some of its words."""
+        return KeywordQuery(
+            *(tuple(t for t in kept if t not in words) for kept in (self.terms, self.short, self.words))
+        )
 
     @property
     def expression(self) -> str:
