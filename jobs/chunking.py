@@ -18,7 +18,7 @@ from memoryd.store.model import Chunk, Passage
 
 __all__ = ["CHUNKER_VERSION", "group_chunks", "split_passages"]
 
-CHUNKER_VERSION = "1"  # of how passages are cut: another version, another fingerprint
+CHUNKER_VERSION = "2"  # of how text is cut: with another, every document is split again
 
 _NEVER = -1  # inside code that one chunk can hold
 

@@ -120,8 +120,8 @@ def _cut_characters(text: str, start: int, end: int, rank: Rank, heading: str) -
     # In ASCII every character is one code point, but for a carriage return with its line feed.
     is_plain = text[start:end].isascii() and text.find("\r", start, end) < 0
     tokens = 0
-    for token_end in token_ends(text, start, end):
-        tokens += 1
+    for token_end, ending in token_ends(text, start, end):
+        tokens += ending
         while character_end < token_end:
             character_end = token_end if is_plain else next(characters)
         if token_end == character_end < end:

@@ -1,7 +1,7 @@
 """How many tokens a text costs, estimated without a tokenizer.
 
 Passages and chunks must be sized before any model is loaded, and must not change when the model does, so this
-counts the matches of one regular expression, about one match per token of the default model's WordPiece.
+counts the matches of a regular expression, about one per token of the default model's WordPiece.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _TOKEN = re.compile(
     # White space is free, but not without end: a passage must stay bounded in a file of blank lines.
     r"|\n{32}|[^\S\n]{32}"
     rf"|[{_ALPHABETS}]{{1,2}}"
-    r"|[\u1100-\u11ff]{1,3}"  # Hangul as single jamo, up to three a syllable
-    # Everything else is one each: punctuation, ideographs, kana, emoji, symbols, and Hangul syllables, which
-    # MiniLM spells out (~2.2 each) and a multilingual model joins (~0.6).
+    # Everything else is one each: punctuation, ideographs, kana, emoji, symbols, single jamo. A syllable is one more.
     rf"|\S[{_MODIFIERS}]{{0,3}}"
 )
+_SYLLABLE = re.compile("[\uac00-\ud7a3]")  # spelled out by the tokenizer: two or three letters, some of them joined
 
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text; the estimate is additive where a text is cut between words."""
-    return len(_TOKEN.findall(text))
+    tokens = len(_TOKEN.findall(text))
+    return tokens if text.isascii() else tokens + len(_SYLLABLE.findall(text))
 
 
-def token_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """The offsets in text[start:end] where an estimated token ends, in order."""
+def token_ends(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The offsets in text[start:end] where estimated tokens end, in order, and how many end there."""
     for match in _TOKEN.finditer(text, start, end):
-        yield match.end()
+        yield match.end(), 2 if _SYLLABLE.match(text, match.start()) else 1

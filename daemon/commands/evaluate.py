@@ -17,6 +17,7 @@ from memoryd.store.errors import InvalidParams
 if TYPE_CHECKING:
     from memoryd.daemon.config import Config
     from memoryd.daemon.engine import Engine
+    from memoryd.daemon.paths import Paths
     from memoryd.store.search.metrics import Span
 
 SHOWN = ("hit@1", "hit@5", "hit@6", "hit@10", "recall@10", "mrr@10", "ndcg@10")
@@ -100,7 +101,7 @@ def read_queries(file: Path) -> list[dict[str, Any]]:
     return queries
 
 
-def _settings(arguments: argparse.Namespace) -> tuple[Config, Any]:
+def _settings(arguments: argparse.Namespace) -> tuple[Config, Paths]:
     """The configuration with ``--set``, and a data folder of this workspace's own."""
     import os
     from dataclasses import replace
