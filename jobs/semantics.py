@@ -7,6 +7,7 @@ and tries again by itself. Queries go before indexing on the embedder.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from memoryd.store.protocols import Clock, Embedder, VectorIndex, Vectors
 from memoryd.store.queue import Queue
 
 log = structlog.get_logger()
+
+_BURST_S = 0.05  # after a query, how soon the next of a burst comes
+_MOST_PATIENCE_S = 0.25  # so long a batch of indexing waits for a burst to end
 
 State = Literal["starting", "installing", "loading", "ready", "failed", "stopped"]
 Progress = Callable[[str, int, int | None], None]
@@ -230,12 +234,16 @@ def open_index(folder: Path, generation: Generation, generations: Generations) -
 
 
 class _Turns:
-    """One user of the embedder at a time; a waiting query goes before the next batch of indexing."""
+    """One user of the embedder at a time; a waiting query goes before the next batch of indexing.
+
+    Queries come in bursts, so indexing also holds back a moment after each, though not for long.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._busy = False
         self._queries = 0
+        self._quiet_at = 0.0  # monotonic time at which no further query is expected
 
     @contextmanager
     def query(self) -> Iterator[None]:
@@ -247,11 +255,15 @@ class _Turns:
         try:
             yield
         finally:
+            self._quiet_at = time.monotonic() + _BURST_S
             self._leave()
 
     @contextmanager
     def indexing(self) -> Iterator[None]:
         with self._condition:
+            patience = time.monotonic() + _MOST_PATIENCE_S
+            while (wait := min(self._quiet_at, patience) - time.monotonic()) > 0:
+                self._condition.wait(wait)
             self._condition.wait_for(lambda: not self._busy and not self._queries)
             self._busy = True
         try:

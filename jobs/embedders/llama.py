@@ -123,9 +123,9 @@ class LlamaEmbedder:
         _complaints.clear()
         parameters = llama.llama_model_default_params()
         parameters.n_gpu_layers = 0
-        # Repacked weights are a second copy in memory, and the AMX kernels among them die of an illegal
+        # Kernels for repacked weights take a tenth less time. Those for quantised ones die of an illegal
         # instruction on virtual machines that announce AMX and do not grant it.
-        parameters.use_extra_bufts = False
+        parameters.use_extra_bufts = not facts.quantized
         self._model = llama.llama_model_load_from_file(os.fsencode(self._path), parameters)
         if self._model is None:
             raise ModelCorrupt(f"llama.cpp cannot load {self._path}{_complained()}", hint=REINSTALL)

@@ -49,6 +49,7 @@ class GgufFile:
     dimension: int
     context: int  # tokens the model was trained for
     strips_accents: bool  # llama.cpp decomposes the text before it looks words up
+    quantized: bool  # whether its weights are smaller than F16, as far as the file says
 
 
 def verify_gguf(path: Path) -> GgufFile:
@@ -62,6 +63,9 @@ def verify_gguf(path: Path) -> GgufFile:
         raise ModelCorrupt(f"{path} cannot be read: {error.strerror}", hint=REINSTALL) from error
     except (_DamageError, struct.error, UnicodeDecodeError) as error:
         raise ModelCorrupt(f"{path} is not a whole GGUF file: {error}", hint=REINSTALL) from error
+
+
+_WHOLE_WEIGHTS: Final = (0, 1)  # general.file_type of F32 and F16
 
 
 class _DamageError(ValueError):
@@ -85,7 +89,8 @@ def _embedding_facts(path: Path, metadata: dict[str, Value]) -> GgufFile:
         raise ModelCorrupt(f"{path} does not state its dimension and context", hint=REINSTALL)
     wordpiece = metadata.get("tokenizer.ggml.model") == "bert"
     strips_accents = wordpiece and metadata.get("tokenizer.ggml.normalizer.strip_accents") is not False
-    return GgufFile(architecture, pooling, dimension, context, strips_accents)
+    quantized = metadata.get("general.file_type") not in _WHOLE_WEIGHTS
+    return GgufFile(architecture, pooling, dimension, context, strips_accents, quantized)
 
 
 def _read_header(file: BinaryIO, size: int) -> dict[str, Value]:

@@ -15,7 +15,7 @@ from memoryd.store.errors import ModelCorrupt, ModelMissing
 
 
 def test_default_model_tells_its_facts(default_model: Path) -> None:
-    assert verify_gguf(default_model) == GgufFile("bert", "mean", 384, 512, strips_accents=True)
+    assert verify_gguf(default_model) == GgufFile("bert", "mean", 384, 512, strips_accents=True, quantized=False)
 
 
 @pytest.mark.parametrize(("pooling", "name"), [(1, "mean"), (2, "cls"), (3, "last")])
