@@ -68,6 +68,8 @@ class Watcher(events.FileSystemEventHandler):
         self._poll_s = poll_s
         self._check_s = check_s
         self._debounce = Debounce(settle_s)
+        self._rest_s = settle_s / 2  # between two looks at folders, so that those which change together are one look
+        self._rested = 0.0
         self._changed = threading.Condition()
         self._rescans: set[str] = set()
         self._stopping = False
@@ -142,7 +144,7 @@ class Watcher(events.FileSystemEventHandler):
                 if self._stopping:
                     return
                 files = self._debounce.take_due(time.monotonic())
-                rescans, self._rescans = self._rescans, set()
+                rescans = self._take_rescans(time.monotonic())
             before = self._observer
             if rescans or before is None or not self._watches_what_is_there():
                 self._observe()
@@ -160,15 +162,26 @@ class Watcher(events.FileSystemEventHandler):
                 self._wait(self._poll_s)
                 self._lost_events()
 
+    def _take_rescans(self, now: float) -> set[str]:
+        if not self._rescans or self._rested > now:
+            return set()
+        taken, self._rescans = self._rescans, set()
+        self._rested = now + self._rest_s
+        return taken
+
+    def _next_due(self) -> float | None:
+        due = [at for at in (self._debounce.next_due(), self._rested if self._rescans else None) if at is not None]
+        return min(due, default=None)
+
     def _something_to_do(self) -> bool:
-        due = self._debounce.next_due()
-        return self._stopping or bool(self._rescans) or (due is not None and due <= time.monotonic())
+        due = self._next_due()
+        return self._stopping or (due is not None and due <= time.monotonic())
 
     def _wait_for_something_to_do(self) -> None:
         """Or until it is time to see for ourselves. Each event may change what is due first."""
         wake = time.monotonic() + (self._poll_s if self._observer is None else self._check_s)
         while not self._something_to_do() and (now := time.monotonic()) < wake:
-            due = self._debounce.next_due()
+            due = self._next_due()
             self._changed.wait((wake if due is None else min(due, wake)) - now)
 
     def _wait(self, seconds: float) -> None:

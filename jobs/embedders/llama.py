@@ -18,7 +18,7 @@ import numpy as np
 from memoryd.jobs.embedders.fingerprint import fingerprint
 from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
 from memoryd.jobs.embedders.llama_tokens import LlamaTokenizer
-from memoryd.jobs.embedders.native_memory import release_pages
+from memoryd.jobs.embedders.native_memory import release_pages, trim_heap
 from memoryd.jobs.embedders.packing import pack
 from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
@@ -117,6 +117,7 @@ class LlamaEmbedder:
         if self._model is not None:
             self._llama.llama_model_free(self._model)
             self._model = None
+            trim_heap()
 
     def _load(self, facts: GgufFile, threads: int) -> None:
         llama = self._llama
