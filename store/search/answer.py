@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Literal
 
 from memoryd.store.generations import Pending
 
@@ -33,6 +34,26 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """A range of lines of a document, from 1, both included."""
+
+    start: int
+    end: int
+
+
+Stage = Literal["duplicate", "neighbour", "min_score", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A candidate that is not among the hits, and why."""
+
+    candidate: Candidate
+    stage: Stage
+    by: int | None = None  # the chunk that stands for it: its duplicate, its neighbour
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A ranked chunk, ready to be cited."""
 
@@ -46,6 +67,7 @@ class Hit:
     date: date | None
     score: float
     snippet: str
+    best: Lines
     candidate: Candidate
 
 
@@ -66,3 +88,4 @@ class Answer:
     degraded: Degraded | None
     timings: dict[str, float] = field(default_factory=dict)  # stage -> milliseconds
     candidates: dict[str, int] = field(default_factory=dict)  # leg -> chunks it brought
+    lost: list[Lost] = field(default_factory=list)  # candidates that did not become hits

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from dataclasses import replace
 from datetime import date
 
+from memoryd.store.search.answer import Candidate
 from memoryd.store.search.request import Decay
 
 
@@ -19,3 +22,15 @@ def decay_factor(age_days: int | None, decay: Decay) -> float:
     if age_days is None:
         return 1.0
     return float(1 - decay.strength + decay.strength * 2 ** (-age_days / decay.half_life_days))
+
+
+def apply_decay(sql: sqlite3.Connection, candidates: list[Candidate], today: date, decay: Decay) -> list[Candidate]:
+    aged = []
+    for candidate in candidates:
+        written, evergreen = sql.execute(
+            "SELECT d.date, d.evergreen FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id = ?",
+            (candidate.chunk_id,),
+        ).fetchone()
+        age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=bool(evergreen))
+        aged.append(replace(candidate, age_days=age, decay=decay_factor(age, decay)))
+    return sorted(aged, key=lambda candidate: -candidate.score)

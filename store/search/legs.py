@@ -4,45 +4,48 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from heapq import nsmallest
 
 from memoryd.store.folding import fold
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
 from memoryd.store.search.query import KeywordQuery
+from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
 
 _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
 
-_VISIBLE = "(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))"
+_VISIBLE = """(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))
+           AND c.id NOT IN (SELECT value FROM json_each(:hidden))"""
 
 
-def words_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None) -> Ranking:
+def words_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
     """BM25 over the word index."""
     if not query.words:
         return {}
-    return _ranked(_match(sql, "chunk_words", query.word_expression, limit, _visible(documents)))
+    return _ranked(_match(sql, "chunk_words", query.word_expression, limit, visible))
 
 
-def trigram_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, documents: Collection[int] | None) -> Ranking:
+def trigram_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
     """BM25 over the trigram index; a scan where every term is too short for it."""
     if query.terms:
-        return _ranked(_match(sql, "chunks_fts", query.expression, limit, _visible(documents)))
-    return _ranked(_scan(sql, query, limit, _visible(documents)))
+        return _ranked(_match(sql, "chunks_fts", query.expression, limit, visible))
+    return _ranked(_scan(sql, query, limit, visible))
 
 
 def _ranked(found: Iterable[tuple[int, float]]) -> Ranking:
     return {chunk: LegRank(rank, score) for rank, (chunk, score) in enumerate(found, start=1)}
 
 
-def _visible(documents: Collection[int] | None) -> str | None:
-    return None if documents is None else json.dumps(list(documents))
+def _bounds(visible: Visible) -> dict[str, str | None]:
+    documents = None if visible.documents is None else json.dumps(list(visible.documents))
+    return {"documents": documents, "hidden": json.dumps(list(visible.hidden_chunks))}
 
 
 def _match(
-    sql: sqlite3.Connection, index: str, expression: str, limit: int, visible: str | None
+    sql: sqlite3.Connection, index: str, expression: str, limit: int, visible: Visible
 ) -> Iterable[tuple[int, float]]:
     return sql.execute(
         f"""
@@ -51,11 +54,11 @@ def _match(
          WHERE {index} MATCH :expression AND {_VISIBLE}
          ORDER BY score DESC, c.key LIMIT :limit
         """,  # noqa: S608 - what is put in are constants
-        {"expression": expression, "documents": visible, "limit": limit},
+        {"expression": expression, "limit": limit, **_bounds(visible)},
     )
 
 
-def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: str | None) -> Iterable[tuple[int, float]]:
+def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Iterable[tuple[int, float]]:
     """How often the terms occur in how much text: enough to rank by, and every chunk that has one is found."""
     if not query.short:
         return []
@@ -64,7 +67,7 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: str
         SELECT c.id, c.key, t.heading, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.id
          WHERE {_VISIBLE}
         """,  # noqa: S608 - the only thing put in is a constant
-        {"documents": visible},
+        _bounds(visible),
     )
     found: list[tuple[float, str, int]] = []
     for chunk, key, heading, text in rows:
@@ -74,15 +77,13 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: str
     return [(chunk, -score) for score, _, chunk in nsmallest(limit, found)]
 
 
-def vector_leg(
-    sql: sqlite3.Connection, index: VectorIndex, vector: Vectors, limit: int, documents: Collection[int] | None
-) -> Ranking:
+def vector_leg(sql: sqlite3.Connection, index: VectorIndex, vector: Vectors, limit: int, visible: Visible) -> Ranking:
     """The nearest passages, the best one standing for its chunk."""
-    matches = index.search(vector, limit * _PASSAGES_PER_CHUNK, documents)
-    return _chunks_of(sql, matches, limit)
+    wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
+    return _chunks_of(sql, index.search(vector, wanted, visible.documents), limit, visible.hidden_chunks)
 
 
-def _chunks_of(sql: sqlite3.Connection, matches: Sequence[Match], limit: int) -> Ranking:
+def _chunks_of(sql: sqlite3.Connection, matches: Sequence[Match], limit: int, hidden: Container[int]) -> Ranking:
     """A passage in the overlap of two chunks counts for the first. Vectors that the ledger lost are ignored."""
     ranking: Ranking = {}
     for match in matches:
@@ -94,7 +95,7 @@ def _chunks_of(sql: sqlite3.Connection, matches: Sequence[Match], limit: int) ->
             """,
             (match.passage_id,),
         ).fetchone()
-        if row is None or row[0] in ranking:
+        if row is None or row[0] in ranking or row[0] in hidden:
             continue
         ranking[row[0]] = LegRank(len(ranking) + 1, match.cosine, passage=row[1])
         if len(ranking) == limit:

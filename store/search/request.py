@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Literal
+
+Fusion = Literal["weighted", "rrf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,25 +17,43 @@ class Decay:
 
 
 @dataclass(frozen=True, slots=True)
+class Mmr:
+    """Maximal marginal relevance: a hit that says what a better one has said comes later."""
+
+    enabled: bool = False
+    relevance: float = 0.7  # the lambda: 1 = the ranking as it is, 0 = only novelty counts
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSettings:
     """How every query is answered unless it says otherwise."""
 
     limit: int = 6
     min_score: float = 0.0
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
+    fusion: Fusion = "rrf"
+    adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from
     weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 0.7})
     rrf_k: float = 10.0
     decay: Decay = field(default_factory=Decay)
+    mmr: Mmr = field(default_factory=Mmr)
     snippet_chars: int = 700
 
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     text: str
-    today: date
+    today: date  # what ages are counted from
     limit: int | None = None
     min_score: float | None = None
     workspaces: tuple[str, ...] = ()  # empty = all
     sources: tuple[str, ...] = ()  # empty = all
     paths: tuple[str, ...] = ()  # globs; empty = all
+    scope: str | None = None  # sees global and its own; None = sees everything
+    exclude: tuple[str, ...] = ()  # ids of chunks, or paths, that the caller has already
+    after: date | None = None  # only what is dated this day or later
+    before: date | None = None  # only what is dated this day or earlier
+    as_of: date | None = None  # as if it were this day: what is dated later is invisible
+    include_superseded: bool = False
+    hyde: bool | None = None  # None = as configured
     explain: bool = False

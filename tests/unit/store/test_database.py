@@ -10,6 +10,7 @@ from memoryd.store.database import Database, connect, migrate, migrations
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.search.legs import trigram_leg
 from memoryd.store.search.query import build_query
+from memoryd.store.search.visibility import Visible
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, check_ledger, open_ledger
 from tests.support.privileges import public_folder, unprivileged
@@ -98,8 +99,8 @@ def test_other_folding_rebuilds_the_keyword_index(ledger_path: Path) -> None:
     with open_ledger(ledger_path) as ledger:
         check_ledger(ledger.database)
         with ledger.database.read() as sql:
-            assert len(trigram_leg(sql, build_query("STRASSE"), 10, None)) == 1
-            assert trigram_leg(sql, build_query("otherwise"), 10, None) == {}
+            assert len(trigram_leg(sql, build_query("STRASSE"), 10, Visible())) == 1
+            assert trigram_leg(sql, build_query("otherwise"), 10, Visible()) == {}
 
 
 def test_remember_tells_whether_a_fact_changed(ledger: Ledger) -> None:

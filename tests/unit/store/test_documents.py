@@ -9,6 +9,7 @@ import pytest
 from memoryd.store.documents import Known, Remark, Totals
 from memoryd.store.search.legs import trigram_leg
 from memoryd.store.search.query import build_query
+from memoryd.store.search.visibility import Visible
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, check_ledger, open_ledger
 
@@ -16,7 +17,7 @@ from tests.support.ledger import Ledger, check_ledger, open_ledger
 def found(ledger: Ledger, query: str) -> set[str]:
     """Texts of the chunks that keyword search finds."""
     with ledger.database.read() as sql:
-        ids = trigram_leg(sql, build_query(query), 100, None)
+        ids = trigram_leg(sql, build_query(query), 100, Visible())
     return {text for text, identity in ledger.chunk_ids().items() if identity in ids}
 
 

@@ -7,6 +7,7 @@ from memoryd.store.model import document_id
 from memoryd.store.protocols import Vectors
 from memoryd.store.search.legs import chunks_without_vectors, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.query import build_query
+from memoryd.store.search.visibility import Visible
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger
 from tests.support.memory_vectors import MemoryVectors
@@ -14,9 +15,9 @@ from tests.support.memory_vectors import MemoryVectors
 
 def by_words(ledger: Ledger, query: str, limit: int = 100, paths: list[str] | None = None) -> list[str]:
     """Texts of the chunks that the trigram leg brings, best first."""
-    documents = None if paths is None else {document_id("home", path) for path in paths}
+    documents = None if paths is None else frozenset(document_id("home", path) for path in paths)
     with ledger.database.read() as sql:
-        ranking = trigram_leg(sql, build_query(query), limit, documents)
+        ranking = trigram_leg(sql, build_query(query), limit, Visible(documents))
     assert [place.rank for place in ranking.values()] == list(range(1, len(ranking) + 1))
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     return [texts[chunk] for chunk in ranking]
@@ -24,7 +25,7 @@ def by_words(ledger: Ledger, query: str, limit: int = 100, paths: list[str] | No
 
 def by_meaning(ledger: Ledger, index: MemoryVectors, vector: Vectors, limit: int = 100) -> list[str]:
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, vector, limit, None)
+        ranking = vector_leg(sql, index, vector, limit, Visible())
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     return [texts[chunk] for chunk in ranking]
 
@@ -42,7 +43,7 @@ def test_more_matching_terms_score_higher(ledger: Ledger) -> None:
     filler = [f"something else entirely, number {number}\n" for number in range(20)]
     ledger.put(make_document("a.md", "compaction only here\n", "compaction of the ledger\n", *filler))
     with ledger.database.read() as sql:
-        ranking = trigram_leg(sql, build_query("compaction ledger"), 100, None)
+        ranking = trigram_leg(sql, build_query("compaction ledger"), 100, Visible())
     scores = [place.score for place in ranking.values()]
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
@@ -82,7 +83,7 @@ def test_filter_that_leaves_nothing_finds_nothing(ledger: Ledger) -> None:
 def test_ties_have_a_fixed_order_that_does_not_depend_on_when_they_were_indexed(ledger: Ledger) -> None:
     def order() -> list[str]:
         with ledger.database.read() as sql:
-            ranking = trigram_leg(sql, build_query("identical"), 100, None)
+            ranking = trigram_leg(sql, build_query("identical"), 100, Visible())
             path = "SELECT path FROM documents d JOIN chunks c ON c.document_id = d.id WHERE c.id = ?"
             return [sql.execute(path, (chunk,)).fetchone()[0] for chunk in ranking]
 
@@ -150,7 +151,7 @@ def test_best_passage_stands_for_its_chunk(ledger: Ledger, index: MemoryVectors)
     ledger.put(make_document("a.md", "one\n", "two\n", "three\n", chunks=[(0, 1), (2, 2)]))
     ledger.embed(index, {"one\n": towards(0, 1), "two\n": towards(1), "three\n": towards(1, 1)})
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, towards(1), 10, None)
+        ranking = vector_leg(sql, index, towards(1), 10, Visible())
     (first, best), (_, second) = ranking.items()
     assert first == ledger.chunk_ids()["one\ntwo\n"]
     assert (best.rank, best.passage) == (1, 1)
@@ -208,8 +209,8 @@ def test_queries_use_their_indexes(ledger: Ledger) -> None:
     ledger.embed(index, {"some words\n": towards(1)})
     with ledger.database.read() as sql:
         sql.set_trace_callback(statements.append)
-        trigram_leg(sql, build_query("words"), 10, {1})
-        vector_leg(sql, index, towards(1), 10, None)
+        trigram_leg(sql, build_query("words"), 10, Visible(frozenset({1})))
+        vector_leg(sql, index, towards(1), 10, Visible())
         chunks_without_vectors(sql, [1])
         sql.set_trace_callback(None)
         ours = [each for each in statements if "SELECT" in each and "chunks_fts_" not in each]  # not those of FTS5
@@ -226,7 +227,7 @@ def worded(ledger: Ledger, query: str) -> list[str]:
     """Texts of the chunks that the words leg brings, best first."""
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     with ledger.database.read() as sql:
-        return [texts[chunk].strip() for chunk in words_leg(sql, build_query(query), 100, None)]
+        return [texts[chunk].strip() for chunk in words_leg(sql, build_query(query), 100, Visible())]
 
 
 @pytest.mark.parametrize(
