@@ -28,7 +28,7 @@ def about(
     """A setting's documentation and limits, as field metadata.
 
     ``low`` and ``high`` are themselves allowed, ``above`` is not. ``form`` says what a text stands for:
-    "path", "model" (a path if it ends in .gguf), "glob" or "name".
+    "path", "model" (a path if it ends in .gguf), "glob", "scope", "variable" or "name".
     """
     return {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "form": form}
 
@@ -50,6 +50,13 @@ class Workspace:
     )
     evergreen: tuple[str, ...] = field(
         default=(), metadata=about("Further files that never decay, whatever their date.", form="glob")
+    )
+    scopes: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            'Who files are for, as "scope = glob", such as "user:* = memory/users/*/**"; a note can say it itself.',
+            form="scope",
+        ),
     )
 
 
@@ -84,12 +91,36 @@ class Embedder:
 
 
 @dataclass(frozen=True, slots=True)
+class Llm:
+    """The language model for what needs one, such as [search.hyde]; unless it is named here, nothing is sent."""
+
+    provider: str = field(
+        default="none",
+        metadata=about(
+            "Where it runs: in memoryd, or behind an HTTP API.", choices=("none", "local", "openai-compatible")
+        ),
+    )
+    model: str = field(
+        default="",
+        metadata=about("The .gguf of an instruction-tuned model, or the name that the API knows it by.", form="model"),
+    )
+    base_url: str = field(
+        default="", metadata=about('The API, such as "http://127.0.0.1:11434/v1" or "https://api.openai.com/v1".')
+    )
+    api_key_env: str = field(
+        default="", metadata=about("The environment variable that holds the API's key.", form="variable")
+    )
+    api_key_file: str = field(default="", metadata=about("The file that holds the key, instead.", form="path"))
+    threads: int = field(default=0, metadata=about("CPU threads of a local model; 0: memoryd decides.", 0, 256))
+
+
+@dataclass(frozen=True, slots=True)
 class Weights:
     """What each leg counts in the fusion; 0 turns a leg off."""
 
     words: float = field(default=1.0, metadata=about("Weight of matching words, stemmed.", 0, 100))
     trigram: float = field(default=0.5, metadata=about("Weight of matching parts of words.", 0, 100))
-    vector: float = field(default=0.7, metadata=about("Weight of matching meaning.", 0, 100))
+    vector: float = field(default=0.8, metadata=about("Weight of matching meaning.", 0, 100))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +134,50 @@ class Decay:
 
 
 @dataclass(frozen=True, slots=True)
+class Hyde:
+    """A hypothetical answer, written by the language model in [llm], is embedded to search by; seconds a query."""
+
+    enabled: bool = field(default=False, metadata=about("For every query that does not say otherwise."))
+    mode: str = field(
+        default="average",
+        metadata=about("The answer together with the query, or in its place.", choices=("average", "replace")),
+    )
+    timeout_s: float = field(
+        default=8.0, metadata=about("Seconds after which the query is searched as it is.", above=0, high=600)
+    )
+    max_tokens: int = field(default=96, metadata=about("Longest answer, in tokens.", 8, 1024))
+
+
+@dataclass(frozen=True, slots=True)
+class Mmr:
+    """Variety: a hit that says what a better one has said comes later. The scores stay."""
+
+    enabled: bool = field(default=False, metadata=about("Whether hits are put in that order."))
+    relevance: float = field(
+        default=0.7, metadata=about("The lambda: 1 is the order of the scores, 0 looks at novelty alone.", 0, 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """How a query is answered."""
 
     limit: int = field(default=6, metadata=about("Hits returned unless the caller asks otherwise.", 1, 100))
     min_score: float = field(default=0.0, metadata=about("Hits that score less are left out.", 0, 1))
     candidates: int = field(default=100, metadata=about("Chunks that each leg proposes.", 1, 10_000))
+    fusion: str = field(
+        default="weighted",
+        metadata=about("weighted adds up how well each leg matches, rrf its ranks.", choices=("weighted", "rrf")),
+    )
+    adaptive: bool = field(default=True, metadata=about("Weigh the legs query by query; false: by the weights alone."))
     rrf_k: int = field(
         default=10, metadata=about("The k of reciprocal rank fusion; smaller favours the top ranks.", 1, 1000)
     )
     snippet_chars: int = field(default=700, metadata=about("Longest snippet, in characters.", 20, 100_000))
     weights: Weights = Weights()
     decay: Decay = Decay()
+    mmr: Mmr = Mmr()
+    hyde: Hyde = Hyde()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +243,7 @@ class Config:
     workspaces: tuple[Workspace, ...] = ()  # [[workspace]] in the file
     index: Index = Index()
     embedder: Embedder = Embedder()
+    llm: Llm = Llm()
     search: Search = Search()
     schedule: Schedule = Schedule()
     server: Server = Server()

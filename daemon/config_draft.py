@@ -33,7 +33,9 @@ class Draft:
             if _is_path(setting, value):
                 value = str(expand_path(value, folder, self.environ))
         except ValueError as unfit:
-            found = "a hidden value" if setting.is_secret else describe(value)
+            # Where the name of a variable belongs, the secret itself may stand.
+            hidden = setting.is_secret or (setting.form == "variable" and isinstance(value, str))
+            found = "a hidden value" if hidden else describe(value)
             guess = did_you_mean(str(value), setting.choices) if setting.choices else ""
             self.problems.append(f"{place(key)}: found {found}; allowed: {unfit}{guess}")
             self.refused.add(key)

@@ -94,6 +94,19 @@ def _contradictions(draft: Draft) -> Iterable[str]:
     if weights.words == weights.trigram == weights.vector == 0:
         where = draft.places["search.weights.vector"]("search.weights.vector")
         yield f"{where}: found all weights 0; allowed: one above 0 at least"
+    llm = config.llm
+    if llm.provider == "local" and not llm.model.endswith(".gguf"):
+        where = draft.places["llm.provider"]("llm.provider")
+        yield f'{where}: found "local" without its model; allowed: with a .gguf as llm.model'
+    if llm.provider == "openai-compatible" and not (llm.model and _is_plain_url(llm.base_url)):
+        where = draft.places["llm.provider"]("llm.provider")
+        wanted = "with llm.model, and an http:// or https:// address without user and password as llm.base_url"
+        yield f'{where}: found "openai-compatible" without its model or address; allowed: {wanted}'
+
+
+def _is_plain_url(url: str) -> bool:
+    scheme, colon, rest = url.partition("://")
+    return scheme in ("http", "https") and colon != "" and rest not in ("", "/") and "@" not in rest
 
 
 def _read_text(file: Path, *, must_exist: bool) -> str | None:

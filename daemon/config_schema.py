@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
 from memoryd.daemon.config import Config, Workspace
+from memoryd.jobs.scope import parse_rule
 
 Section = TypeVar("Section")
 
@@ -36,7 +37,7 @@ class Setting:
     high: float | None
     above: float | None
     choices: tuple[str, ...]
-    form: str  # "path", "model", "glob", "name" or ""
+    form: str  # "path", "model", "glob", "scope", "variable", "name" or ""
 
     @property
     def variable(self) -> str:
@@ -45,8 +46,11 @@ class Setting:
 
     @property
     def is_secret(self) -> bool:
-        """Whether its value must not be shown: told by a word of its name (``tokens`` is not ``token``)."""
-        return not SECRET.isdisjoint(self.key.rpartition(".")[2].split("_"))
+        """Whether its value must not be shown: told by a word of its name (``tokens`` is not ``token``).
+
+        Where a secret is kept is none.
+        """
+        return self.form not in ("path", "variable") and not SECRET.isdisjoint(self.key.rpartition(".")[2].split("_"))
 
     @property
     def span(self) -> str:
@@ -66,6 +70,10 @@ class Setting:
             return f"a {'whole ' if self.kind is int else ''}number, {self.span}"
         if self.form == "glob":
             return 'a list of globs inside the folder, such as "memory/**/*.md"'
+        if self.form == "scope":
+            return 'a list of rules, such as "agent:coder = memory/agents/coder/**" or "user:* = memory/users/*/**"'
+        if self.form == "variable":
+            return "the name of an environment variable, not its value"
         if self.form == "name":
             return "at most 64 characters without / : or control characters"
         return {bool: "true or false", str: "a path" if self.form == "path" else "a text"}[self.kind]
@@ -130,7 +138,17 @@ def fit(setting: Setting, value: object) -> Any:
         value = tuple(value)
     if type(value) is not setting.kind or not _within(setting, value):
         raise ValueError(setting.allowed)
+    if setting.form == "scope":
+        _check_rules(setting, value)
     return value
+
+
+def _check_rules(setting: Setting, rules: Any) -> None:
+    for text in rules:
+        try:
+            parse_rule(str(text))
+        except ValueError as wrong:
+            raise ValueError(f"{setting.allowed}; wrong in {str(text)[:60]!r}: {wrong}") from None
 
 
 def _within(setting: Setting, value: Any) -> bool:
@@ -144,6 +162,8 @@ def _within(setting: Setting, value: Any) -> bool:
         return value in setting.choices
     if setting.form == "glob":
         return all(isinstance(glob, str) and _stays_inside(glob) for glob in value)
+    if setting.form == "variable":
+        return value == "" or bool(value.isascii() and value.isidentifier())
     if setting.form == "name":
         return len(value) <= 64 and value == clean_name(value)
     return setting.form == "" or "\0" not in value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,18 +12,23 @@ import structlog
 
 from memoryd.daemon.config import Config
 from memoryd.daemon.instance import InstanceLock
+from memoryd.daemon.language_model import make_language_model
 from memoryd.daemon.paths import Paths, ensure_private
+from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
-from memoryd.jobs.index_text import IndexSettings, index_text
+from memoryd.jobs.hyde import Hypotheses
+from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text
 from memoryd.jobs.maintain import maintain
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.schedule import Schedule
+from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.semantics import LoadEmbedder, Semantics
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
+from memoryd.store.document_rows import distrust_scopes
 from memoryd.store.documents import Documents
 from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt
 from memoryd.store.generations import Generations
@@ -45,7 +51,12 @@ class Engine:
         self.started_at = clock()
         self.workspaces = {
             workspace.name: Workspace(
-                workspace.name, workspace.path, workspace.include, workspace.ignore, workspace.evergreen
+                workspace.name,
+                workspace.path,
+                workspace.include,
+                workspace.ignore,
+                workspace.evergreen,
+                tuple(map(parse_rule, workspace.scopes)),
             )
             for workspace in config.workspaces
         }
@@ -58,12 +69,20 @@ class Engine:
             undo.callback(self.lock.release)
             self.database = Database(paths.database)
             undo.callback(self.database.close)
-            self.cache = _open_cache(paths.data_dir / "embeddings.db", clock)
+            self.cache = _open_cache(paths.embeddings, clock)
             undo.pop_all()
         self.documents = Documents(self.database)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
         self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock)
+        self.llm = make_language_model(config.llm, os.environ)
+        hyde = config.search.hyde
+        self.hypotheses = Hypotheses(
+            self.llm,
+            max_tokens=hyde.max_tokens,
+            # The plain query must still be answered within the request's own time.
+            timeout_s=min(hyde.timeout_s, 0.8 * config.server.request_timeout_s),
+        )
         self.worker = Worker(self.queue, clock, config.index.max_attempts)
         self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
         self.schedule = Schedule()
@@ -86,6 +105,7 @@ class Engine:
         """Stop at the next boundary; returns the lanes that did not reach one in time."""
         self.schedule.stop()
         late = self.worker.stop(timeout)
+        self.llm.close()
         self.semantics.stop(timeout=0.5)
         if not late:  # a lane that still runs would find its stores closed under it, or another's writes among its own
             self.cache.close()
@@ -111,7 +131,7 @@ class Engine:
         waiting = self.queue.waiting_kinds()
         if waiting & {"reconcile", "index"}:
             return False
-        return self.semantics.settled() and (not self.semantics.ready() or "embed" not in waiting)
+        return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
 
     def _enqueue(self, jobs: Sequence[tuple[str, str, str]]) -> None:
         try:
@@ -130,9 +150,9 @@ class Engine:
     def _vector_lane(self) -> Lane:
         return Lane(
             "vectors",
-            {"embed": self._embed, "maintain": self._maintain},
+            {"embed": self._embed, "calibrate": self._calibrate, "maintain": self._maintain},
             batch={"embed": EMBED_BATCH},
-            ready=lambda kind: kind != "embed" or self.semantics.ready(),
+            ready=lambda kind: kind == "maintain" or self.semantics.ready(),
         )
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
@@ -147,7 +167,11 @@ class Engine:
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
         done = self.vectorizer.run(jobs)
+        self.queue.enqueue("calibrate")
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
+        return {"measured": calibrate(self.database, self.semantics, self.queue)}
 
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
         return {**maintain(self.database, self.semantics, self.generations, self.cache)}
@@ -164,9 +188,13 @@ class Engine:
         """Read everything again if it is not read and split as it was when the ledger was written."""
         settings = self.index_settings
         for workspace in self.workspaces.values():
-            manner = f"{CHUNKER_VERSION} {settings} {workspace.evergreen}"
-            with self.database.write():  # both or neither: a crash in between would leave the old chunks for good
-                if self.database.remember(f"reading:{workspace.name}", manner):
+            manner = f"{READING_VERSION} {CHUNKER_VERSION} {settings} {workspace.evergreen}"
+            with self.database.write() as sql:  # all or nothing: a crash in between would leave the old chunks for good
+                read_differently = self.database.remember(f"reading:{workspace.name}", manner)
+                scoped_differently = self.database.remember(f"scopes:{workspace.name}", f"{workspace.scopes}")
+                if scoped_differently:
+                    distrust_scopes(sql, workspace.name)
+                if read_differently or scoped_differently:
                     self.documents.expire(workspace.name)
 
 

@@ -18,16 +18,27 @@ import structlog
 from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.live_settings import LiveSettings
 from memoryd.daemon.params import parse_params
-from memoryd.daemon.requests import GetRequest, IndexRequest, PingRequest, SearchRequest, StatusRequest
+from memoryd.daemon.requests import (
+    GetRequest,
+    IndexRequest,
+    PingRequest,
+    SearchRequest,
+    SettingsGetRequest,
+    SettingsSetRequest,
+    StatusRequest,
+)
 from memoryd.daemon.server import Server
 from memoryd.daemon.status import brief_status, full_status
 from memoryd.daemon.watcher import Watcher
 from memoryd.jobs.reading import decode_text, read_file
 from memoryd.store.errors import InvalidParams, NotFound, PathRefused
-from memoryd.store.search.answer import Answer, Hit
+from memoryd.store.generations import Pending
+from memoryd.store.search.answer import Answer, Hit, HydeReport
 from memoryd.store.search.pipeline import search
-from memoryd.store.search.request import Decay, SearchQuery, SearchSettings
+from memoryd.store.search.request import Decay, Hyde, Mmr, SearchQuery, SearchSettings
+from memoryd.store.search.visibility import name_pending
 
 log = structlog.get_logger()
 
@@ -41,7 +52,7 @@ class Methods:
     def __init__(self, engine: Engine, watchers: dict[str, Watcher]) -> None:
         self._engine = engine
         self._watchers = watchers
-        self._settings = search_settings(engine.config.search)
+        self._live = LiveSettings(engine.config, engine.paths.config_file)
         self._server: Server | None = None
 
     def observe(self, server: Server) -> None:
@@ -55,6 +66,8 @@ class Methods:
             "get": Method(self.get),
             "status": Method(self.status),
             "index": Method(self.index, timeout_s=math.inf),
+            "settings.get": Method(self.get_settings),
+            "settings.set": Method(self.set_settings),
         }
 
     async def ping(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,20 +81,28 @@ class Methods:
         workspaces = self._check_workspaces(request.workspace)
         query = SearchQuery(
             text=request.query,
-            today=datetime.fromtimestamp(engine.clock()).astimezone().date(),
+            today=request.as_of or datetime.fromtimestamp(engine.clock()).astimezone().date(),
             limit=request.limit,
             min_score=request.min_score,
             workspaces=workspaces,
             sources=request.source,
             paths=request.path,
+            scope=request.scope,
+            exclude=request.exclude,
+            after=request.after,
+            before=request.before,
+            as_of=request.as_of,
+            include_superseded=request.include_superseded,
             explain=request.explain,
+            hyde=request.hyde,
         )
         answer = search(
             query,
-            self._settings,
+            search_settings(self._live.search(request.settings)),
             engine.database,
             engine.semantics,
-            lambda: engine.generations.pending(workspaces or tuple(engine.workspaces)),
+            lambda: self._pending(workspaces or tuple(engine.workspaces), request.scope),
+            engine.hypotheses.imagine,
         )
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         log.info(
@@ -89,6 +110,7 @@ class Methods:
             took_ms=took_ms,
             results=len(answer.hits),
             degraded=answer.degraded.leg if answer.degraded else None,
+            hyde=answer.hyde.used if answer.hyde else None,
             **{f"{stage}_ms": round(ms, 2) for stage, ms in answer.timings.items()},
         )
         return answer_json(answer, took_ms, explain=request.explain)
@@ -129,11 +151,27 @@ class Methods:
     def status(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if parse_params(StatusRequest, params).brief:
             return brief_status(self._engine)
-        return full_status(self._engine, self._watchers, self._server)
+        return full_status(self._engine, self._watchers, self._server, self._live.changes())
 
     async def index(self, params: Mapping[str, Any]) -> dict[str, Any]:
         request = parse_params(IndexRequest, params)
         return await index(self._engine, request, self._check_workspaces(request.workspace))
+
+    def get_settings(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        parse_params(SettingsGetRequest, params)
+        return self._live.describe()
+
+    def set_settings(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        request = parse_params(SettingsSetRequest, params)
+        self._live.change(request.settings or {}, reset=request.reset, persist=request.persist)
+        described = self._live.describe()
+        changed = {key: change["live"] for key, change in described["changed"].items()}
+        log.info("settings_changed", persisted=request.persist, changed=changed)
+        return described
+
+    def _pending(self, workspaces: tuple[str, ...], scope: str | None) -> list[Pending]:
+        with self._engine.database.read() as sql:
+            return name_pending(sql, self._engine.generations.pending(workspaces), scope)
 
     def _check_workspaces(self, names: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [name for name in names if name not in self._engine.workspaces]
@@ -181,9 +219,13 @@ def search_settings(config: Search) -> SearchSettings:
         limit=config.limit,
         min_score=config.min_score,
         candidates=config.candidates,
+        fusion="rrf" if config.fusion == "rrf" else "weighted",
+        adaptive=config.adaptive,
         weights=asdict(config.weights),
         rrf_k=config.rrf_k,
         decay=Decay(config.decay.half_life_days, config.decay.strength),
+        mmr=Mmr(config.mmr.enabled, config.mmr.relevance),
+        hyde=Hyde(config.hyde.enabled, "replace" if config.hyde.mode == "replace" else "average"),
         snippet_chars=config.snippet_chars,
     )
 
@@ -192,9 +234,10 @@ def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, A
     result: dict[str, Any] = {
         "query": answer.query,
         "results": [hit_json(hit, explain=explain) for hit in answer.hits],
-        "pending": [asdict(entry) for entry in answer.pending[:PENDING_LISTED]],
-        "pending_count": len(answer.pending),
+        "pending": [asdict(entry) for entry in answer.pending if entry.path][:PENDING_LISTED],
+        "pending_count": len(answer.pending),  # with those that the caller may not know by name
         "degraded": asdict(answer.degraded) if answer.degraded else None,
+        "hyde": hyde_json(answer.hyde, explain=explain) if answer.hyde else None,
         "took_ms": took_ms,
     }
     if explain:
@@ -203,19 +246,33 @@ def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, A
     return result
 
 
+def hyde_json(report: HydeReport, *, explain: bool) -> dict[str, Any]:
+    if not report.used:
+        return {"used": False, "reason": report.reason, "hint": report.hint}
+    return {"used": True, "text": report.text} if explain else {"used": True}
+
+
 def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
     result: dict[str, Any] = {
         "workspace": hit.workspace,
         "path": hit.path,
         "start_line": hit.start_line,
         "end_line": hit.end_line,
+        "citation": hit.citation,
         "score": round(hit.score, 4),
         "snippet": hit.snippet,
+        "snippet_line": hit.snippet_line,
+        "highlights": [list(span) for span in hit.highlights],
+        "best": {"start_line": hit.best.start, "end_line": hit.best.end},
         "source": hit.source,
         "heading": hit.heading,
         "date": hit.date.isoformat() if hit.date else None,
+        "scope": hit.scope,
         "id": hit.id,
+        "merged": list(hit.merged),
     }
+    if hit.superseded:
+        result |= {"superseded": True, "superseded_by": hit.superseded_by}
     if explain:
         candidate = hit.candidate
         result["explain"] = {
@@ -226,6 +283,12 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
             "decay": round(candidate.decay, 4),
             "age_days": candidate.age_days,
         }
+        if candidate.mmr:
+            result["explain"]["mmr"] = {
+                "place": candidate.mmr.place,
+                "similarity": round(candidate.mmr.similarity, 4),
+                "nearest": hit.nearest,
+            }
     return result
 
 

@@ -1,7 +1,8 @@
 """What a method takes: declared once as a frozen dataclass, checked here, all problems at once.
 
-Fields may be ``str``, ``int``, ``float``, ``bool``, each ``| None``, or ``tuple[str, ...]``, which accepts
-one string or a list of them. ``null`` for a parameter that has a default means the default.
+Fields may be ``str``, ``int``, ``float``, ``bool``, ``date``, ``Mapping`` (an object, for the method to check), each
+``| None``, or ``tuple[str, ...]``, which accepts one string or a list of them. ``null`` for a parameter that has a
+default means the default.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
+from datetime import date
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from memoryd.daemon.protocol import named_params
 from memoryd.store.errors import InvalidParams
@@ -109,6 +111,12 @@ def _convert(value: object, kind: Any, rule: Rule) -> object:
     if kind is bool:
         if isinstance(value, bool):
             return value
+    elif kind is date:
+        return _check_day(value)
+    elif get_origin(kind) is Mapping:
+        if isinstance(value, Mapping):
+            return value
+        raise ValueError("must be an object")
     elif kind is int or kind is float:
         number = _to_number(value, kind)
         if number is not None:
@@ -119,6 +127,13 @@ def _convert(value: object, kind: Any, rule: Rule) -> object:
             return tuple(_check_text(item, rule) for item in items)
         raise ValueError("must be a string or a list of strings")
     raise ValueError(f"must be {_KINDS[kind]}")
+
+
+def _check_day(value: object) -> date:
+    try:
+        return date.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError:
+        raise ValueError("must be a day such as 2026-11-15") from None
 
 
 def _to_number(value: object, kind: type) -> float | None:

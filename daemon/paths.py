@@ -25,6 +25,7 @@ class Paths:
     data_dir: Path
     database: Path  # the SQLite ledger
     vectors_dir: Path  # the LanceDB tables
+    embeddings: Path  # the embedding cache
     lock_file: Path  # held by the one daemon of this data folder
     cache_dir: Path
     models_dir: Path
@@ -47,6 +48,7 @@ def find_paths(config: Config, environ: Mapping[str, str]) -> Paths:
         data_dir=data,
         database=data / "ledger.db",
         vectors_dir=data / "vectors",
+        embeddings=data / "embeddings.db",
         lock_file=data / "lock",
         cache_dir=cache,
         models_dir=cache / "models",

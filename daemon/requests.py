@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
 
 from memoryd.daemon.params import rule
 from memoryd.store.errors import InvalidParams
+from memoryd.store.scope import ALLOWED, parse_scope
 
 LAST_LINE = 999_999_999  # what fits the nine digits of PATH:FROM-TO
-_PLACE = re.compile(r"(?P<path>.+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})?)?", re.DOTALL)
+_PLACE = re.compile(r"(?P<path>.+)(?::|#L)(?P<first>[0-9]{1,9})(?:-(?:L?(?P<last>[0-9]{1,9}))?)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +35,43 @@ class SearchRequest:
     )
     workspace: tuple[str, ...] = field(default=(), metadata=rule("Only these workspaces.", blank=False))
     explain: bool = field(default=False, metadata=rule("Say how each score came about."))
+    hyde: bool | None = field(
+        default=None, metadata=rule("Search by a hypothetical answer of the language model; null: as configured.")
+    )
+    scope: str | None = field(
+        default=None, metadata=rule("Who asks: sees what is global and what is its own; null: everything.", blank=False)
+    )
+    exclude: tuple[str, ...] = field(
+        default=(), metadata=rule("Ids of hits, or paths or globs, that the caller has already.", blank=False)
+    )
+    after: date | None = field(default=None, metadata=rule("Only notes dated this day or later."))
+    before: date | None = field(default=None, metadata=rule("Only notes dated this day or earlier."))
+    as_of: date | None = field(
+        default=None, metadata=rule("As if it were this day: notes dated later are invisible, ages count from it.")
+    )
+    include_superseded: bool = field(default=False, metadata=rule("Show superseded notes too, marked."))
+    settings: Mapping[str, Any] | None = field(
+        default=None,
+        metadata=rule("Settings of [search] for this query alone, by the configuration's keys; null: as in force."),
+    )
+
+    def __post_init__(self) -> None:
+        if self.scope is not None:
+            scope = parse_scope(self.scope)
+            if scope is None:
+                raise InvalidParams(f"{self.scope[:60]!r} is not a scope.", hint=f"A scope is {ALLOWED}.")
+            object.__setattr__(self, "scope", scope)
+        if self.after and self.before and self.after > self.before:
+            raise InvalidParams("No day is both after and before: after is the later one.", hint="Swap the two.")
 
 
 @dataclass(frozen=True, slots=True)
 class GetRequest:
-    """Reads a document or some of its lines. ``path`` may name the lines itself: ``notes.md:10-20``."""
+    """Reads a document or some of its lines. ``path`` may be a citation: ``notes.md#L10-L20``, ``notes.md:10-20``."""
 
-    path: str = field(metadata=rule("The document, relative to its workspace: PATH[:FROM[-TO]].", blank=False))
+    path: str = field(
+        metadata=rule("The document, relative to its workspace: PATH[#LFROM[-LTO]] or PATH[:FROM[-TO]].", blank=False)
+    )
     from_line: int | None = field(
         default=None, metadata=rule("First line, from 1.", name="from", minimum=1, maximum=LAST_LINE)
     )
@@ -68,6 +102,28 @@ class StatusRequest:
     brief: bool = field(
         default=False, metadata=rule("Only how far indexing is: cheap enough to ask many times a second.")
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsGetRequest:
+    """Tells the settings of [search] in force, and where each comes from. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSetRequest:
+    """Changes settings of [search] for every query from the next one on, until memoryd stops."""
+
+    settings: Mapping[str, Any] | None = field(
+        default=None, metadata=rule("The settings that change, by the configuration's keys.")
+    )
+    persist: bool = field(default=False, metadata=rule("Write them into the configuration file too."))
+    reset: bool = field(default=False, metadata=rule("First go back to what is configured."))
+
+    def __post_init__(self) -> None:
+        if not self.settings and (self.persist or not self.reset):
+            raise InvalidParams(
+                "settings names nothing to change.", hint='Send "settings": {"fusion": "rrf"}, or "reset": true alone.'
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -43,7 +44,12 @@ def brief_status(engine: Engine) -> dict[str, Any]:
     }
 
 
-def full_status(engine: Engine, watchers: dict[str, Watcher], server: Server | None) -> dict[str, Any]:
+def full_status(
+    engine: Engine,
+    watchers: dict[str, Watcher],
+    server: Server | None,
+    live_settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     now = engine.clock()
     pending = engine.generations.pending(tuple(engine.workspaces))
     failures = engine.queue.failures()
@@ -84,6 +90,7 @@ def full_status(engine: Engine, watchers: dict[str, Watcher], server: Server | N
             :LISTED
         ],
         "config_file": str(engine.config.file) if engine.config.file else None,
+        "live_settings": {**(live_settings or {})},  # of [search], those that are not as configured
         "notes": list(engine.config.notes),
     }
 

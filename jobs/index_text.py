@@ -8,10 +8,14 @@ from memoryd.jobs.chunking import group_chunks, split_passages
 from memoryd.jobs.dates import document_date, is_evergreen
 from memoryd.jobs.markdown import document_title, read_front_matter
 from memoryd.jobs.reading import FileRead, decode_text, read_file
+from memoryd.jobs.scope import document_scope
+from memoryd.jobs.superseding import read_superseding
 from memoryd.jobs.workspace import Workspace, check_available, check_same_disk
 from memoryd.store.documents import Documents
 from memoryd.store.model import Document
 from memoryd.store.protocols import Clock
+
+READING_VERSION = "2"  # of what is taken from a file besides its passages: another one, and all is read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,9 @@ def _document(
     front_matter = read_front_matter(text)
     if front_matter.problem:
         notices = [*notices, f"front matter ignored: {front_matter.problem}"]
+    scope, remark = document_scope(path, text, front_matter, workspace.scopes)
+    superseding, remarks = read_superseding(path, front_matter.values)
+    notices = [*notices, *([remark] if remark else []), *remarks]
     written = document_date(path, front_matter.values)
     passages = split_passages(text)
     return Document(
@@ -69,4 +76,6 @@ def _document(
         notices=tuple(notices),
         passages=passages,
         chunks=group_chunks(passages, budget=settings.chunk_tokens, overlap=settings.overlap_tokens),
+        scope=scope,
+        superseding=superseding,
     )

@@ -94,6 +94,12 @@ class Semantics:
         with self._turns.query():
             return self._ready_embedder().embed_query(text)
 
+    def embed_passage(self, text: str) -> Vectors:
+        """A text as the notes are embedded, but for a query that waits for it."""
+        with self._turns.query():
+            vector: Vectors = self._ready_embedder().embed_documents([text])[0]
+            return vector
+
     def index(self) -> VectorIndex:
         if self._index is None:
             raise self._unavailable()
@@ -170,7 +176,7 @@ class Semantics:
         log.info(
             "semantics_ready", model=generation.model, fingerprint=generation.fingerprint, documents_to_embed=waiting
         )
-        self._queue.notify()
+        self._queue.enqueue("calibrate")
 
     def _report_progress(self, stage: str, done: int, total: int | None) -> None:
         self._check_not_stopping()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memoryd.jobs.scope import ScopeRule
 from memoryd.store.errors import WorkspaceUnavailable
 from memoryd.store.globs import matches_any, static_prefix
 
@@ -21,6 +22,7 @@ class Workspace:
     include: tuple[str, ...]
     ignore: tuple[str, ...] = ()
     evergreen: tuple[str, ...] = ()
+    scopes: tuple[ScopeRule, ...] = ()  # the first that says something about a path counts
 
     def covers(self, path: str) -> bool:
         """Whether a file of this relative path is one to index."""

@@ -12,7 +12,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from memoryd.store.model import Chunk, Document, Passage, embedding_text, stable_id
+from memoryd.store.model import Chunk, Document, Passage, Superseding, document_id, embedding_text, stable_id
+from memoryd.store.scope import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,12 @@ def write_document(
     # An upsert, not INSERT OR REPLACE: that would delete the row first, and its chunks with it.
     sql.execute(
         """
-        INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET
             source = excluded.source, signature = excluded.signature, content_hash = excluded.content_hash,
             size = excluded.size, date = excluded.date, evergreen = excluded.evergreen, title = excluded.title,
             front_matter = excluded.front_matter, notices = excluded.notices, skipped = excluded.skipped,
-            indexed_at = excluded.indexed_at
+            indexed_at = excluded.indexed_at, scope = excluded.scope
         """,
         (
             identity,
@@ -97,8 +98,29 @@ def write_document(
             json.dumps(document.notices),
             skipped,
             now,
+            document.scope,
         ),
     )
+    _write_superseding(sql, identity, document.workspace, document.superseding)
+
+
+def _write_superseding(
+    sql: sqlite3.Connection, identity: int, workspace: str, statements: Iterable[Superseding]
+) -> None:
+    sql.execute("DELETE FROM superseding WHERE document_id = ?", (identity,))
+    sql.executemany(
+        "INSERT INTO superseding VALUES (?, ?, ?, ?, ?)",
+        [
+            (identity, ordinal, choice, statement.is_newer, None if place is None else document_id(workspace, place))
+            for ordinal, statement in enumerate(statements)
+            for choice, place in enumerate(statement.places or (None,))
+        ],
+    )
+
+
+def distrust_scopes(sql: sqlite3.Connection, workspace: str) -> None:
+    """The rules by which a workspace's scopes were told are others now: until they are told anew, trust none."""
+    sql.execute("UPDATE documents SET scope = ? WHERE workspace = ?", (UNKNOWN, workspace))
 
 
 def write_passages(sql: sqlite3.Connection, identity: int, passages: Iterable[Passage]) -> None:

@@ -97,13 +97,13 @@ class TimedOut(MemorydError):
 
 
 class ModelMissing(MemorydError):
-    """The embedding model is not installed."""
+    """A model's file is not there."""
 
     code = "model_missing"
 
 
 class ModelCorrupt(MemorydError):
-    """The embedding model's file is damaged or not an embedding model."""
+    """A model's file is damaged, or not of the kind that is needed."""
 
     code = "model_corrupt"
 
@@ -133,6 +133,25 @@ class EmbedderUnavailable(MemorydError):
 
     code = "embedder_unavailable"
     retryable = True
+
+
+class LanguageModelMissing(MemorydError):
+    """No language model is configured."""
+
+    code = "language_model_missing"
+
+
+class LanguageModelUnavailable(MemorydError):
+    """The language model cannot answer now."""
+
+    code = "language_model_unavailable"
+    retryable = True
+
+
+class LanguageModelRefused(MemorydError):
+    """The language model does not do what was asked, and would not the next time."""
+
+    code = "language_model_refused"
 
 
 class StoreFull(MemorydError):

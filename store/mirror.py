@@ -71,6 +71,12 @@ class Mirror:
         order = np.lexsort((ids, -exact))[:limit]
         return [Match(int(ids[place]), float(exact[place])) for place in order]
 
+    def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
+        with self._lock:
+            held = [(identity, row) for identity in ids if (row := self._rows.get(identity)) is not None]
+            vectors = self._matrix[[row for _, row in held]]  # a copy: the rows move when others are deleted
+        return {identity: vector for (identity, _), vector in zip(held, vectors, strict=True)}
+
     def _grow(self) -> None:
         extra = len(self._matrix)
         self._ids = np.concatenate([self._ids, np.empty(extra, np.int64)])

@@ -8,6 +8,8 @@ from datetime import date
 from hashlib import blake2b
 from typing import Any
 
+from memoryd.store.scope import GLOBAL
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -35,6 +37,14 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Superseding:
+    """A statement of a document's front matter: of it and another one, which is out of date."""
+
+    is_newer: bool  # True: it supersedes the other one; False: it is superseded by it
+    places: tuple[str, ...]  # paths at which the other one may be, the likeliest first
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One markdown file, read and split; what the ledger stores in one transaction."""
 
@@ -51,6 +61,8 @@ class Document:
     notices: tuple[str, ...]  # what was wrong with the file and how it was read all the same
     passages: tuple[Passage, ...]
     chunks: tuple[Chunk, ...]
+    scope: str = GLOBAL  # who it is for
+    superseding: tuple[Superseding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

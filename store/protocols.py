@@ -75,6 +75,9 @@ class VectorIndex(Protocol):
 
     def search(self, vector: Vectors, limit: int, documents: Collection[int] | None = None) -> list[Match]: ...
 
+    def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
+        """The vectors of these passages, as far as they are held; copies, of length 1."""
+
     def ids(self) -> set[int]: ...
 
     def compact(self) -> None:

@@ -85,6 +85,19 @@ class LanceVectors:
         found = [Match(row["id"], 1.0 - row["_distance"]) for row in rows]
         return sorted(found, key=lambda match: (-match.cosine, match.passage_id))
 
+    def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
+        mirror = self._mirror
+        if mirror is not None:
+            return mirror.vectors(ids)
+        if not ids:
+            return {}
+        with translated_errors(self.folder):
+            query = self._table.search().where(f"id IN ({','.join(map(str, ids))})").select(["id", "vector"])
+            rows = query.limit(len(ids)).to_arrow()
+        matrix = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        vectors = np.array(matrix, np.float32).reshape(-1, self._dimension)
+        return dict(zip(rows["id"].to_pylist(), vectors, strict=True))
+
     def ids(self) -> set[int]:
         with translated_errors(self.folder):
             rows = self._table.search().select(["id"]).to_arrow()

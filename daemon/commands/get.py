@@ -16,7 +16,11 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         help="print a document or some of its lines",
         description="Print an indexed document, or the lines that a hit cites, as they are on disk now.",
     )
-    parser.add_argument("path", metavar="PATH[:FROM[-TO]]", help="relative to the workspace, lines from 1, inclusive")
+    parser.add_argument(
+        "path",
+        metavar="PATH[#LFROM[-LTO]]",
+        help="as a hit cites it, or PATH[:FROM[-TO]]: relative to the workspace, lines from 1, inclusive",
+    )
     parser.add_argument("--workspace", metavar="NAME", help="which workspace, where several have the path")
     add_common(parser)
     parser.set_defaults(run=run)

@@ -80,11 +80,11 @@ def install_model(arguments: argparse.Namespace) -> int:
 
 
 def use_model(arguments: argparse.Namespace) -> int:
-    from memoryd.daemon.config_edit import set_value
+    from memoryd.daemon.config_edit import set_values
 
     _, paths = load(arguments)
     path = _install(arguments.model, paths.models_dir)
-    set_value(paths.config_file, "embedder", "model", arguments.model)
+    set_values(paths.config_file, {"embedder.model": arguments.model})
     if arguments.json:
         print_json({"model": arguments.model, "path": str(path), "config": str(paths.config_file)})
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoryd.store.errors import MemorydError
 
@@ -80,7 +80,3 @@ def until(iso: str) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def lines_of(hit: dict[str, Any]) -> str:
-    return f"{hit['path']}:{hit['start_line']}-{hit['end_line']}"

@@ -139,6 +139,12 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     facts.add_row("  schedule", runs)
     server = status["server"]
     facts.add_row("  socket", f"{server['socket']} · {plural(server['connections'], 'connection')}")
+    if changed := status["live_settings"]:
+        words = " · ".join(
+            f"{key} = {_json(value['live'])} (configured: {_json(value['configured'])})"
+            for key, value in changed.items()
+        )
+        facts.add_row("  live settings", f"{words} · until a restart, or 'memoryd config set --reset'")
     if status["last_errors"]:
         error = status["last_errors"][0]
         facts.add_row("  last error", f"{ago(error['at'])}: {error['job']}: {error['reason']}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +19,7 @@ from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
 from memoryd.jobs.embedders.llama_tokens import LlamaTokenizer
 from memoryd.jobs.embedders.native_memory import release_pages, trim_heap
 from memoryd.jobs.embedders.packing import pack
+from memoryd.jobs.llama_library import complained, default_threads, forget_complaints, load_llama
 from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt
@@ -31,32 +31,6 @@ PACK_TOKENS: Final = 256  # tokens of several texts that share a pass; one long 
 MOST_SEQUENCES: Final = 64  # texts per pass
 FLASH_ATTENTION: Final = 1
 _POOLINGS: Final = {"mean": 1, "cls": 2, "last": 3}
-_LOG_LEVEL_WARNING: Final = 2
-_LOG_LEVEL_ERROR: Final = 3
-
-_complaints: deque[str] = deque(maxlen=8)
-_log_callback: Any = None  # llama.cpp keeps the bare pointer: this reference keeps the function alive
-
-
-def _library() -> Any:
-    """llama.cpp, loaded once, with its log kept for error messages instead of written to stderr."""
-    global _log_callback
-    # Read once, when the library is loaded: how long threads that wait for each other spin before they sleep.
-    # Without end, two of them on two busy cores were five times slower than one; not at all, a query took four
-    # times as long on an idle machine.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    import llama_cpp
-
-    if _log_callback is None:
-
-        def keep_complaint(level: int, text: bytes, _: object) -> None:
-            if level in (_LOG_LEVEL_WARNING, _LOG_LEVEL_ERROR) and text:
-                _complaints.append(text.decode("utf-8", "replace").strip())
-
-        _log_callback = llama_cpp.llama_log_callback(keep_complaint)
-        llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
-        llama_cpp.llama_backend_init()
-    return llama_cpp
 
 
 class LlamaEmbedder:
@@ -82,7 +56,7 @@ class LlamaEmbedder:
         self._capacity = batch_tokens
         # llama.cpp aborts the process where a batch has room for fewer tokens than sequences.
         self._most_sequences = min(MOST_SEQUENCES, batch_tokens)
-        self._llama = _library()
+        self._llama = load_llama()
         try:
             self._load(facts, threads or default_threads())
             self.identity = EmbedderIdentity(
@@ -121,7 +95,7 @@ class LlamaEmbedder:
 
     def _load(self, facts: GgufFile, threads: int) -> None:
         llama = self._llama
-        _complaints.clear()
+        forget_complaints()
         parameters = llama.llama_model_default_params()
         parameters.n_gpu_layers = 0
         # Kernels for repacked weights take a tenth less time. Those for quantised ones die of an illegal
@@ -129,7 +103,7 @@ class LlamaEmbedder:
         parameters.use_extra_bufts = not facts.quantized
         self._model = llama.llama_model_load_from_file(os.fsencode(self._path), parameters)
         if self._model is None:
-            raise ModelCorrupt(f"llama.cpp cannot load {self._path}{_complained()}", hint=REINSTALL)
+            raise ModelCorrupt(f"llama.cpp cannot load {self._path}{complained()}", hint=REINSTALL)
         vocabulary = llama.llama_model_get_vocab(self._model)
         self._words = int(llama.llama_vocab_n_tokens(vocabulary))
         self._tokenizer = LlamaTokenizer(
@@ -152,7 +126,7 @@ class LlamaEmbedder:
         parameters.no_perf = True
         self._context = llama.llama_init_from_model(self._model, parameters)
         if self._context is None:
-            raise ModelCorrupt(f"llama.cpp cannot run {self._path}{_complained()}", hint=REINSTALL)
+            raise ModelCorrupt(f"llama.cpp cannot run {self._path}{complained()}", hint=REINSTALL)
         self._memory = llama.llama_get_memory(self._context)
         # An encoder remembers nothing between passes and has its own entry point.
         self._run = llama.llama_decode if self._memory else llama.llama_encode
@@ -174,14 +148,14 @@ class LlamaEmbedder:
             raise EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")
 
     def _run_batch(self, sequences: Sequence[Tokens]) -> Vectors:
-        _complaints.clear()
+        forget_complaints()
         if self._memory:
             self._llama.llama_memory_clear(self._memory, True)
         batch = self._batch.fill(sequences)
         status = self._run(self._context, batch)
         if status != 0:
             raise EmbedderUnavailable(
-                f"llama.cpp answered {status}{_complained()}", hint="Free some memory, or restart memoryd."
+                f"llama.cpp answered {status}{complained()}", hint="Free some memory, or restart memoryd."
             )
         if batch.n_tokens > self._longest_pass:
             self._longest_pass = batch.n_tokens
@@ -208,14 +182,5 @@ class LlamaEmbedder:
         """llama.cpp's own memory: good until the next pass."""
         pointer = self._llama.llama_get_embeddings_seq(self._context, sequence)
         if not pointer:
-            raise ModelCorrupt(f"{self._path} gave no embedding{_complained()}", hint=REINSTALL)
+            raise ModelCorrupt(f"{self._path} gave no embedding{complained()}", hint=REINSTALL)
         return np.ctypeslib.as_array(pointer, (self._dimension,))
-
-
-def default_threads() -> int:
-    """Threads for one pass: passages are short and gain little from more."""
-    return min(4, len(os.sched_getaffinity(0)))
-
-
-def _complained() -> str:
-    return ": " + "; ".join(_complaints) if _complaints else ""

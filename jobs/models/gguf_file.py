@@ -7,6 +7,7 @@ header must parse, every tensor must lie inside the file, and the model must be 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -54,15 +55,25 @@ class GgufFile:
 
 def verify_gguf(path: Path) -> GgufFile:
     """Read the file's header; raise ``ModelCorrupt`` unless it is a whole GGUF of an embedding model."""
+    return _embedding_facts(path, read_metadata(path, if_missing="Run `memoryd model install`.", if_damaged=REINSTALL))
+
+
+def read_metadata(path: Path, *, if_missing: str, if_damaged: str) -> dict[str, Value]:
+    """What the header of a whole GGUF says, arrays left out. The hints are for the errors that it raises."""
     try:
         with path.open("rb") as file:
-            return _embedding_facts(path, _read_header(file, path.stat().st_size))
+            return _read_header(file, path.stat().st_size)
     except FileNotFoundError as error:
-        raise ModelMissing(f"there is no model file at {path}", hint="Run `memoryd model install`.") from error
+        raise ModelMissing(f"there is no model file at {path}", hint=if_missing) from error
     except OSError as error:
-        raise ModelCorrupt(f"{path} cannot be read: {error.strerror}", hint=REINSTALL) from error
+        raise ModelCorrupt(f"{path} cannot be read: {error.strerror}", hint=if_damaged) from error
     except (_DamageError, struct.error, UnicodeDecodeError) as error:
-        raise ModelCorrupt(f"{path} is not a whole GGUF file: {error}", hint=REINSTALL) from error
+        raise ModelCorrupt(f"{path} is not a whole GGUF file: {error}", hint=if_damaged) from error
+
+
+def is_quantized(metadata: Mapping[str, Value]) -> bool:
+    """Whether the weights are smaller than F16, as far as the file says."""
+    return metadata.get("general.file_type") not in _WHOLE_WEIGHTS
 
 
 _WHOLE_WEIGHTS: Final = (0, 1)  # general.file_type of F32 and F16
@@ -89,8 +100,7 @@ def _embedding_facts(path: Path, metadata: dict[str, Value]) -> GgufFile:
         raise ModelCorrupt(f"{path} does not state its dimension and context", hint=REINSTALL)
     wordpiece = metadata.get("tokenizer.ggml.model") == "bert"
     strips_accents = wordpiece and metadata.get("tokenizer.ggml.normalizer.strip_accents") is not False
-    quantized = metadata.get("general.file_type") not in _WHOLE_WEIGHTS
-    return GgufFile(architecture, pooling, dimension, context, strips_accents, quantized)
+    return GgufFile(architecture, pooling, dimension, context, strips_accents, is_quantized(metadata))
 
 
 def _read_header(file: BinaryIO, size: int) -> dict[str, Value]:

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Literal
 
 from memoryd.store.generations import Pending
+from memoryd.store.scope import GLOBAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,27 @@ class LegRank:
 
     rank: int  # from 1
     score: float  # words, trigram: bm25, higher is better; vector: cosine of the best passage
+    share: float = 0.0  # of what a perfect match would score, 0..1: comparable between legs and between queries
     passage: int | None = None  # ordinal of the best passage, where the leg knows it
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What a leg counts for one query, and why."""
+
+    prior: float  # as configured
+    noise: float  # share of its best hit for nonsense
+    best: float  # share of its best hit for this query
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class MmrStep:
+    """What MMR made of a candidate."""
+
+    place: int  # by its score alone, from 1
+    similarity: float  # 0..1, to the nearest of those that were chosen before it
+    nearest: int  # that one's chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +45,15 @@ class Candidate:
 
     chunk_id: int
     legs: dict[str, LegRank]
-    fused: float  # 0..1
+    fused: float  # 0..1, what the legs say together
+    relevance: float = 0.0  # 0..1, the same made comparable between queries
     decay: float = 1.0
     age_days: int | None = None  # None = evergreen
+    mmr: MmrStep | None = None  # None = MMR is off, or nothing was chosen before it
 
     @property
     def score(self) -> float:
-        return self.fused * self.decay
+        return self.relevance * self.decay
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +92,17 @@ class Hit:
     snippet: str
     best: Lines
     candidate: Candidate
+    scope: str = GLOBAL  # who the document is for
+    superseded: bool = False  # the document is out of date, and the query wants to see it all the same
+    superseded_by: str | None = None  # path of the document to read instead, where it is known
+    snippet_line: int = 1  # the line that the snippet begins in
+    highlights: tuple[tuple[int, int], ...] = ()  # [start, end) in the snippet: what was asked for, in code points
+    merged: tuple[str, ...] = ()  # ids of overlapping chunks whose lines are among these
+    nearest: str | None = None  # id of the chunk that MMR found it most like
+
+    @property
+    def citation(self) -> str:
+        return f"{self.path}#L{self.start_line}-L{self.end_line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +115,16 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
+class HydeReport:
+    """What became of the wish for a hypothetical answer."""
+
+    used: bool
+    text: str | None = None  # the hypothesis, where it was used
+    reason: str | None = None  # why the plain query was embedded instead
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     query: str
     hits: list[Hit]
@@ -88,4 +132,6 @@ class Answer:
     degraded: Degraded | None
     timings: dict[str, float] = field(default_factory=dict)  # stage -> milliseconds
     candidates: dict[str, int] = field(default_factory=dict)  # leg -> chunks it brought
+    weights: dict[str, Weight] = field(default_factory=dict)  # leg -> what it counted
     lost: list[Lost] = field(default_factory=list)  # candidates that did not become hits
+    hyde: HydeReport | None = None  # None = not asked for

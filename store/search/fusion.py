@@ -1,19 +1,52 @@
-"""Reciprocal rank fusion: what each leg's rank is worth, added up."""
+"""Fusion: what the legs say of a chunk, made one score.
+
+``weighted`` adds up shares, the part of a perfect match that a chunk is for each leg. Shares have gaps where ranks
+have none, and a query whose words are nowhere has small ones: keywords that say little do not drown the vectors.
+``rrf`` adds up what each rank is worth.
+
+The configured weights are where it starts from. Adapted to the query, a leg counts less the nearer nonsense comes to
+a perfect match for it (``noise``), and with ``rrf``, which does not see shares, the less its best chunk shares.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
+from dataclasses import replace
 
-from memoryd.store.search.answer import Candidate, LegRank
+from memoryd.store.search.answer import Candidate, LegRank, Weight
+from memoryd.store.search.noise import Noise
+from memoryd.store.search.request import Fusion
+
+NOISE_SCORE = 0.3  # what the best hit for nonsense scores, whatever the memory, the model and the script
+
+
+def weigh_legs(
+    rankings: Mapping[str, Mapping[int, LegRank]],
+    priors: Mapping[str, float],
+    noise: Noise,
+    *,
+    fusion: Fusion,
+    adaptive: bool,
+) -> dict[str, Weight]:
+    weights = {}
+    for leg, ranking in rankings.items():
+        prior, level = priors[leg], noise.of(leg)
+        best = max((place.share for place in ranking.values()), default=0.0)
+        headroom = 1 - level
+        factor = 1.0 if not adaptive else headroom**2 if fusion == "weighted" else headroom * math.sqrt(best)
+        weights[leg] = Weight(prior, level, best, prior * factor)
+    return weights
 
 
 def fuse(
     rankings: Mapping[str, Mapping[int, LegRank]],
     weights: Mapping[str, float],
+    fusion: Fusion,
     k: float,
     unknown: Mapping[str, Set[int]] | None = None,
 ) -> list[Candidate]:
-    """Candidates with a score of 0..1, best first: 1 is the first place in every leg that could know the chunk.
+    """Candidates with a score of 0..1, best first: 1 is a perfect match in every leg that could know the chunk.
 
     A chunk that a leg did not bring gets nothing from it and loses nothing to it. ``unknown`` names, for a leg,
     the chunks that it could not have brought (their vectors are not there yet): they are judged by the others
@@ -26,9 +59,38 @@ def fuse(
     candidates = []
     for chunk, legs in places.items():
         judges = [leg for leg in rankings if leg in legs or chunk not in (unknown or {}).get(leg, ())]
-        best = sum(weights[leg] / (k + 1) for leg in judges)
-        worth = sum(weights[leg] / (k + place.rank) for leg, place in legs.items())
-        candidates.append(Candidate(chunk, legs, worth / best))
+        total = sum(weights[leg] for leg in judges)
+        worth = sum(weights[leg] * _worth(place, fusion, k) for leg, place in legs.items())
+        if worth > 0:  # a leg may rank what it sees nothing in
+            candidates.append(Candidate(chunk, legs, worth / total))
     # Ties stay in the order in which the legs brought them: the first leg wins, and ids do not matter, which
     # are others after a rebuild.
     return sorted(candidates, key=lambda candidate: -candidate.fused)
+
+
+def _worth(place: LegRank, fusion: Fusion, k: float) -> float:
+    return place.share if fusion == "weighted" else (k + 1) / (k + place.rank)
+
+
+def calibrate(candidates: list[Candidate], weights: Mapping[str, Weight], fusion: Fusion) -> list[Candidate]:
+    """The same candidates with a relevance that means the same for every query, memory, model and script.
+
+    Nonsense scores ``NOISE_SCORE`` at best on average, a perfect match 1, no match 0. Ranks say nothing of that, so
+    with ``rrf`` the best candidate is as relevant as its shares say, and the others in proportion.
+    """
+    if not candidates:
+        return []
+    total = sum(weight.value for weight in weights.values())
+    noise = sum(weight.value * weight.noise for weight in weights.values()) / total if total > 0 else 0.0
+    bend = math.log(1 - NOISE_SCORE) / math.log(1 - min(max(noise, 0.02), 0.95)) if noise > 0 else 1.0
+    if fusion == "weighted":
+        return [replace(candidate, relevance=_bent(candidate.fused, bend)) for candidate in candidates]
+    values = {leg: weight.value for leg, weight in weights.items()}
+    rankings = {leg: {c.chunk_id: c.legs[leg] for c in candidates if leg in c.legs} for leg in weights}
+    best = _bent(fuse(rankings, values, "weighted", 1)[0].fused, bend)
+    first = candidates[0].fused
+    return [replace(candidate, relevance=best * candidate.fused / first) for candidate in candidates]
+
+
+def _bent(share: float, bend: float) -> float:
+    return float(1 - (1 - min(1.0, share)) ** bend)

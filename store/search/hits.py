@@ -1,80 +1,144 @@
-"""From candidates to hits: which of them are returned, and what is shown of each."""
+"""From candidates to hits: which of them are returned, in what order, and what is shown of each.
+
+min_score -> duplicates -> MMR -> neighbours -> limit. None of them asks for the limit, so a short answer is the
+beginning of a long one. Neighbours are joined in the order that MMR leaves: only then is it known which are near
+enough to each other in the answer.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 
-from memoryd.store.protocols import VectorIndex
-from memoryd.store.search.answer import Candidate, Hit, Lines, Lost
+from memoryd.store.errors import MemorydError
+from memoryd.store.protocols import VectorIndex, Vectors
+from memoryd.store.search.answer import Candidate, Hit, Lost
+from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
+from memoryd.store.search.duplicates import drop_duplicates, put_words_first
+from memoryd.store.search.highlights import Marker
+from memoryd.store.search.mmr import WINDOW, diversify, mean_vector, measure_similarities
+from memoryd.store.search.neighbours import REACH, Joined, join_neighbours
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.request import SearchQuery, SearchSettings
-from memoryd.store.search.snippet import best_passage, cut_snippet
+from memoryd.store.search.snippet import best_passage, cut_snippet, lines_of
+from memoryd.store.search.superseded import mark_superseded
 
 
 def select_hits(
     sql: sqlite3.Connection,
     candidates: Sequence[Candidate],
     query: SearchQuery,
-    keywords: KeywordQuery,
+    keywords: KeywordQuery,  # noqa: ARG001
     settings: SearchSettings,
-    vectors: VectorIndex | None,  # noqa: ARG001
+    vectors: VectorIndex | None,
+    *,
+    reach: int = REACH,
 ) -> tuple[list[Hit], list[Lost]]:
-    """The candidates, best first, that are returned, and those that are not. ``vectors``: None without the leg."""
+    """The candidates, best first, that are returned, and those that are not.
+
+    ``vectors``: None without the leg. ``reach``: 0 leaves neighbours apart.
+    """
     limit = settings.limit if query.limit is None else query.limit
     min_score = settings.min_score if query.min_score is None else query.min_score
-    hits: list[Hit] = []
-    lost: list[Lost] = []
-    seen: dict[str, int] = {}
+    good = put_words_first([candidate for candidate in candidates if candidate.score >= min_score])
+    # Texts are read of as many as are enough unless half of them fall away; of more only where they do.
+    size = max(2 * limit + reach, WINDOW if settings.mmr.enabled else 0)
+    while True:
+        head = good[:size]
+        rows = read_chunks(sql, [candidate.chunk_id for candidate in head])
+        kept, duplicates = drop_duplicates(head, {chunk: row.text for chunk, row in rows.items()})
+        if settings.mmr.enabled:
+            window = {candidate.chunk_id for candidate in good[:WINDOW]}
+            count = sum(candidate.chunk_id in window for candidate in kept)
+            kept[:count] = _diversify(kept[:count], rows, vectors, settings.mmr.relevance)
+        joined = join_neighbours(kept, {chunk: row.span for chunk, row in rows.items()}, reach)
+        if len(head) == len(good) or _is_settled(joined, limit, len(kept) - reach):
+            break
+        size *= 2
+    marker = Marker(query.text)
+    hits = [_make_hit(each, rows, marker, settings.snippet_chars) for each in joined[:limit]]
+    lost = _explain_losses(candidates, joined[:limit], [*duplicates, *(Lost(c, "limit") for c in kept)], min_score)
+    return mark_superseded(sql, hits, query), lost
+
+
+def _is_settled(joined: Sequence[Joined], limit: int, end: int) -> bool:
+    """Whether the hits that are wanted are there, and every candidate that could still join them was looked at."""
+    return limit == 0 or (len(joined) >= limit and joined[limit - 1].place < end)
+
+
+def _diversify(
+    candidates: Sequence[Candidate], rows: Mapping[int, ChunkRow], index: VectorIndex | None, relevance: float
+) -> list[Candidate]:
+    vectors = _read_vectors(candidates, rows, index) if index else {}
+    texts = {candidate.chunk_id: rows[candidate.chunk_id].text for candidate in candidates}
+    return diversify(candidates, measure_similarities(candidates, vectors, texts), relevance)
+
+
+def _read_vectors(
+    candidates: Sequence[Candidate], rows: Mapping[int, ChunkRow], index: VectorIndex
+) -> dict[int, Vectors]:
+    """A vector for each chunk: that of its passage nearest to the query, else what its passages have in common."""
+    wanted: dict[int, list[int]] = {}
     for candidate in candidates:
-        if len(hits) == limit:
-            lost.append(Lost(candidate, "limit"))
-            continue
-        if candidate.score < min_score:
-            lost.append(Lost(candidate, "min_score"))
-            continue
-        hit, text = read_hit(sql, candidate, keywords, settings.snippet_chars)
-        same = seen.setdefault(text.casefold().strip(), candidate.chunk_id)
-        if same != candidate.chunk_id:
-            lost.append(Lost(candidate, "duplicate", same))
-            continue
-        hits.append(hit)
-    return hits, lost
+        passages = rows[candidate.chunk_id].passages
+        vector = candidate.legs.get("vector")
+        best = passages.get(vector.passage) if vector and vector.passage is not None else None
+        wanted[candidate.chunk_id] = [best.id] if best else [passage.id for passage in passages.values()]
+    try:
+        held = index.vectors({passage for passages in wanted.values() for passage in passages})
+    except MemorydError:
+        return {}  # an answer is worth more than its variety: words in common do as well
+    found = {
+        chunk: mean_vector([held[passage] for passage in passages if passage in held])
+        for chunk, passages in wanted.items()
+    }
+    return {chunk: vector for chunk, vector in found.items() if vector is not None}
 
 
-def read_hit(
-    sql: sqlite3.Connection, candidate: Candidate, keywords: KeywordQuery, snippet_chars: int
-) -> tuple[Hit, str]:
-    key, first, last, heading, start_line, end_line, identity, workspace, path, source, written = sql.execute(
-        """
-        SELECT c.key, c.first_passage, c.last_passage, c.heading, c.start_line, c.end_line,
-               d.id, d.workspace, d.path, d.source, d.date
-          FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id = ?
-        """,
-        (candidate.chunk_id,),
-    ).fetchone()
-    rows = sql.execute(
-        "SELECT text, start_line, end_line FROM passages WHERE document_id = ? AND ordinal BETWEEN ? AND ?"
-        " ORDER BY ordinal",
-        (identity, first, last),
-    ).fetchall()
-    passages = [row[0] for row in rows]
-    best = best_passage(passages, first, candidate.legs, keywords)
-    before = sum(map(len, passages[:best]))
-    text = "".join(passages)
-    hit = Hit(
-        id=key,
-        workspace=workspace,
-        path=path,
-        start_line=start_line,
-        end_line=end_line,
-        heading=heading,
-        source=source,
-        date=date.fromisoformat(written) if written else None,
-        score=candidate.score,
-        snippet=cut_snippet(text, before, before + len(passages[best]), snippet_chars),
-        best=Lines(*rows[best][1:]),
-        candidate=candidate,
+def _make_hit(joined: Joined, rows: Mapping[int, ChunkRow], marker: Marker, snippet_chars: int) -> Hit:
+    candidate = joined.candidate
+    row = rows[candidate.chunk_id]
+    other = rows[joined.neighbour.chunk_id] if joined.neighbour else None
+    ordinal = row.span.first + best_passage(
+        [passage.text for passage in row.passages.values()], row.span.first, candidate.legs, marker
     )
-    return hit, text
+    passages = dict(sorted((row.passages | (other.passages if other else {})).items()))
+    best = passages[ordinal]
+    text = "".join(passage.text for passage in passages.values())
+    start = sum(len(passage.text) for place, passage in passages.items() if place < ordinal)
+    snippet, at = cut_snippet(text, start, start + len(best.text), snippet_chars)
+    return Hit(
+        id=row.key,
+        workspace=row.workspace,
+        path=row.path,
+        start_line=min(row.start_line, other.start_line) if other else row.start_line,
+        end_line=max(row.end_line, other.end_line) if other else row.end_line,
+        heading=row.heading,
+        source=row.source,
+        date=row.date,
+        score=candidate.score,
+        snippet=snippet,
+        best=lines_of(best.text, best.start_line),
+        candidate=candidate,
+        scope=row.scope,
+        snippet_line=next(iter(passages.values())).start_line + text.count("\n", 0, at),
+        highlights=marker.mark(snippet),
+        merged=(other.key,) if other else (),
+        nearest=rows[candidate.mmr.nearest].key if candidate.mmr else None,
+    )
+
+
+def _explain_losses(
+    candidates: Sequence[Candidate], hits: Sequence[Joined], looked_at: Sequence[Lost], min_score: float
+) -> list[Lost]:
+    """Of every candidate that is no hit, why, in the order of their scores."""
+    reasons = {lost.candidate.chunk_id: lost for lost in looked_at}
+    for hit in hits:
+        if hit.neighbour:
+            reasons[hit.neighbour.chunk_id] = Lost(hit.neighbour, "neighbour", hit.candidate.chunk_id)
+    found = {hit.candidate.chunk_id for hit in hits}
+    return [
+        reasons.get(candidate.chunk_id) or Lost(candidate, "min_score" if candidate.score < min_score else "limit")
+        for candidate in candidates
+        if candidate.chunk_id not in found
+    ]

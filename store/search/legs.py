@@ -1,67 +1,84 @@
-"""The legs: each brings chunks in its own order, best first, from the documents that the query may see."""
+"""The legs: each brings chunks in its own order, best first, from the documents that the query may see.
+
+Beside its own score a chunk gets the share of what a perfect match would score. Shares are what legs can be compared
+by: a chunk that has half of a query's weight in words, and a passage halfway between chance and identity.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 
+import numpy as np
+
 from memoryd.store.folding import fold
-from memoryd.store.protocols import Match, VectorIndex, Vectors
+from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
 from memoryd.store.search.query import KeywordQuery
+from memoryd.store.search.rarity import count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
 
+# Places in chunks that a leg looks at, for all phrases together: some milliseconds of work each.
+_MOST_WORDS = 6000
+_MOST_TERMS = 3000
+
 _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
 
-_VISIBLE = """(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))
-           AND c.id NOT IN (SELECT value FROM json_each(:hidden))"""
+# Unfiltered, both are null, and no chunk is looked up for it.
+_VISIBLE = """(?1 IS NULL OR c.document_id IN (SELECT value FROM json_each(?1)))
+           AND (?2 IS NULL OR c.id NOT IN (SELECT value FROM json_each(?2)))"""
+
+
+# -- words ------------------------------------------------------------------------------------------------
 
 
 def words_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
     """BM25 over the word index."""
-    if not query.words:
-        return {}
-    return _ranked(_match(sql, "chunk_words", query.word_expression, limit, visible))
+    return _match(sql, "chunk_words", query.word_phrases, limit, visible, most=_MOST_WORDS)
 
 
 def trigram_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
     """BM25 over the trigram index; a scan where every term is too short for it."""
     if query.terms:
-        return _ranked(_match(sql, "chunks_fts", query.expression, limit, visible))
-    return _ranked(_scan(sql, query, limit, visible))
-
-
-def _ranked(found: Iterable[tuple[int, float]]) -> Ranking:
-    return {chunk: LegRank(rank, score) for rank, (chunk, score) in enumerate(found, start=1)}
-
-
-def _bounds(visible: Visible) -> dict[str, str | None]:
-    documents = None if visible.documents is None else json.dumps(list(visible.documents))
-    return {"documents": documents, "hidden": json.dumps(list(visible.hidden_chunks))}
+        return _match(sql, "chunks_fts", query.phrases, limit, visible, most=_MOST_TERMS)
+    return _scan(sql, query, limit, visible)
 
 
 def _match(
-    sql: sqlite3.Connection, index: str, expression: str, limit: int, visible: Visible
-) -> Iterable[tuple[int, float]]:
-    return sql.execute(
-        f"""
-        SELECT c.id, -bm25({index}) AS score FROM {index}
-          JOIN chunks c ON c.id = {index}.rowid
-         WHERE {index} MATCH :expression AND {_VISIBLE}
-         ORDER BY score DESC, c.key LIMIT :limit
-        """,  # noqa: S608 - what is put in are constants
-        {"expression": expression, "limit": limit, **_bounds(visible)},
+    sql: sqlite3.Connection, index: str, texts: Sequence[str], limit: int, visible: Visible, *, most: int
+) -> Ranking:
+    """BM25, phrase by phrase, for each has a weight of its own."""
+    phrases = telling_phrases(count_phrases(sql, index, texts, most), most)
+    present = [phrase for phrase in phrases if phrase.having]
+    if not present:
+        return {}
+    each = " UNION ALL ".join(
+        f"SELECT rowid AS id, -bm25({index}) * ?{4 + 2 * place} AS score FROM {index} WHERE {index} MATCH ?{5 + 2 * place}"  # noqa: S608, E501
+        for place in range(len(present))
     )
+    rows = sql.execute(
+        f"""
+        WITH scored AS MATERIALIZED ({each}),
+             best AS (SELECT id, sum(score) AS score FROM scored GROUP BY id)
+        SELECT c.id, score FROM best JOIN chunks c ON c.id = best.id
+         WHERE {_VISIBLE}
+         ORDER BY score DESC, c.key LIMIT ?3
+        """,  # noqa: S608 - what is put in are constants
+        (*_bounds(visible), limit, *(value for phrase in present for value in (phrase.correction, phrase.text))),
+    )
+    perfect = perfect_score(phrases)
+    return {chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(rows, start=1)}
 
 
-def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Iterable[tuple[int, float]]:
+def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
     """How often the terms occur in how much text: enough to rank by, and every chunk that has one is found."""
     if not query.short:
-        return []
+        return {}
     rows = sql.execute(
         f"""
         SELECT c.id, c.key, t.heading, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.id
@@ -69,50 +86,104 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
         """,  # noqa: S608 - the only thing put in is a constant
         _bounds(visible),
     )
-    found: list[tuple[float, str, int]] = []
+    found: list[tuple[float, str, int, float]] = []
     for chunk, key, heading, text in rows:
         folded = fold(f"{heading}\n{text}")
         if times := sum(map(folded.count, query.short)):
-            found.append((-times * 100.0 / (100 + len(folded)), key, chunk))
-    return [(chunk, -score) for score, _, chunk in nsmallest(limit, found)]
+            having = sum(term in folded for term in query.short) / len(query.short)
+            found.append((-times * 100.0 / (100 + len(folded)), key, chunk, having))
+    best = nsmallest(limit, found)
+    return {
+        chunk: LegRank(rank, -score, having * -score / (1 - score))
+        for rank, (score, _, chunk, having) in enumerate(best, start=1)
+    }
 
 
-def vector_leg(sql: sqlite3.Connection, index: VectorIndex, vector: Vectors, limit: int, visible: Visible) -> Ranking:
-    """The nearest passages, the best one standing for its chunk."""
+def _bounds(visible: Visible) -> tuple[str | None, str | None]:
+    documents = None if visible.documents is None else json.dumps(list(visible.documents))
+    return documents, json.dumps(list(visible.hidden_chunks)) if visible.hidden_chunks else None
+
+
+# -- meaning ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """What the vector leg says: of chunks that it found, and of those that the others found."""
+
+    ranking: Ranking
+    unknown: frozenset[int]  # chunks that it cannot judge, for their vectors are not there yet
+
+
+def vector_leg(
+    sql: sqlite3.Connection,
+    index: VectorIndex,
+    vector: Vectors,
+    limit: int,
+    visible: Visible,
+    others: Collection[int] = (),
+    floor: float = 0.0,
+) -> Nearness:
+    """The chunks with the nearest passages, and how near each of the ``others`` is.
+
+    A chunk is as near as its best passage and its passages on average, in equal parts: the first finds the
+    sentence, the second tells the note that is about it from the one that mentions it. ``floor`` is the cosine of
+    things that have nothing to do with each other.
+    """
     wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
-    return _chunks_of(sql, index.search(vector, wanted, visible.documents), limit, visible.hidden_chunks)
+    matches = index.search(vector, wanted, visible.documents)
+    found = [
+        chunk
+        for chunk in _chunks_with(sql, [match.passage_id for match in matches])
+        if chunk not in visible.hidden_chunks
+    ][:limit]
+    brought = set(found)
+    passages = _passages_of(sql, {*found, *others})
+    held = index.vectors({identity for rows in passages.values() for identity, _ in rows})
+    near: list[tuple[float, float, int, int]] = []
+    unknown: set[int] = set()
+    for chunk, rows in passages.items():
+        here = [(held[identity], ordinal) for identity, ordinal in rows if identity in held]
+        if len(here) < len(rows) and chunk not in brought:
+            unknown.add(chunk)
+        elif here:
+            cosines = np.stack([each for each, _ in here]) @ vector
+            best = int(cosines.argmax())
+            near.append((float(cosines[best] + cosines.mean()) / 2, float(cosines[best]), here[best][1], chunk))
+    near.sort(key=lambda each: -each[0])
+    return Nearness(
+        {
+            chunk: LegRank(rank, cosine, min(1.0, max(0.0, (nearness - floor) / (1 - floor))), passage=ordinal)
+            for rank, (nearness, cosine, ordinal, chunk) in enumerate(near, start=1)
+        },
+        frozenset(unknown),
+    )
 
 
-def _chunks_of(sql: sqlite3.Connection, matches: Sequence[Match], limit: int, hidden: Container[int]) -> Ranking:
-    """A passage in the overlap of two chunks counts for the first. Vectors that the ledger lost are ignored."""
-    ranking: Ranking = {}
-    for match in matches:
-        row = sql.execute(
-            """
-            SELECT (SELECT c.id FROM chunks c WHERE c.document_id = p.document_id AND c.last_passage >= p.ordinal
-                     ORDER BY c.last_passage LIMIT 1), p.ordinal
-              FROM passages p WHERE p.id = ?
-            """,
-            (match.passage_id,),
-        ).fetchone()
-        if row is None or row[0] in ranking or row[0] in hidden:
-            continue
-        ranking[row[0]] = LegRank(len(ranking) + 1, match.cosine, passage=row[1])
-        if len(ranking) == limit:
-            break
-    return ranking
-
-
-def chunks_without_vectors(sql: sqlite3.Connection, chunks: Collection[int]) -> set[int]:
-    """Of these chunks, those of which the active generation lacks a vector: the vector leg cannot judge them yet."""
+def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:
+    """The chunks that hold these passages, in their order. Vectors that the ledger lost are ignored."""
     rows = sql.execute(
         """
-        SELECT DISTINCT c.id FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
+        SELECT c.id FROM json_each(?) wanted JOIN passages p ON p.id = wanted.value
+          JOIN chunks c ON c.document_id = p.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+         ORDER BY wanted.key, c.ordinal
+        """,
+        (json.dumps(list(passages)),),
+    )
+    return list(dict.fromkeys(row[0] for row in rows))
+
+
+def _passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> dict[int, list[tuple[int, int]]]:
+    """Chunk -> id and ordinal of each passage that can have a vector. In an order that a rebuild does not change."""
+    rows = sql.execute(
+        """
+        SELECT c.id, p.id, p.ordinal FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
           JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
-         WHERE p.text_hash IS NOT NULL
-           AND NOT EXISTS (SELECT 1 FROM vectors v
-                            WHERE v.generation = (SELECT id FROM generations WHERE active) AND v.passage_id = p.id)
+         WHERE p.text_hash IS NOT NULL ORDER BY c.key, p.ordinal
         """,
         (json.dumps(list(chunks)),),
     )
-    return {row[0] for row in rows}
+    passages: dict[int, list[tuple[int, int]]] = {}
+    for chunk, identity, ordinal in rows:
+        passages.setdefault(chunk, []).append((identity, ordinal))
+    return passages

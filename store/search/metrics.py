@@ -1,7 +1,8 @@
 """How good an answer is, measured against lines that are known to hold it. Pure.
 
-The figures are those of the common retrieval measures. On lines, a gold item is found by the first result of its
-file whose lines overlap it; on documents, repeats of a file are removed first.
+The figures are those of the common retrieval measures, on three levels. ``line``: a gold item is found by the first
+result of its file whose lines overlap it. ``file``: it is found by the first result of its file. ``doc``: the same
+once repeats of a file are removed, so that a rank counts different files.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 _Key = TypeVar("_Key")
+_Row = TypeVar("_Row")
 
 CUTS = (1, 5, 6, 10)
+_Z95 = 1.96  # standard deviations that hold 95 % of a normal distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +34,28 @@ class Span:
 
 def score_query(gold: Sequence[Span], results: Sequence[Span]) -> dict[str, float]:
     """The measures of one query, by name."""
-    lines = {(item.path, item.start_line, item.end_line): item for item in gold}
-    found = {
-        key: next((rank for rank, result in enumerate(results, start=1) if result.overlaps(item)), None)
-        for key, item in lines.items()
-    }
-    files = list(dict.fromkeys(result.path for result in results))
-    grades: dict[str, float] = {}
+    lines: dict[tuple[str, int, int], float] = {}
+    files: dict[str, float] = {}
+    found: dict[tuple[str, int, int], int | None] = {}
     for item in gold:
-        grades[item.path] = max(grades.get(item.path, 0.0), item.grade)
-    documents = {path: files.index(path) + 1 if path in files else None for path in grades}
+        key = (item.path, item.start_line, item.end_line)
+        lines[key] = max(lines.get(key, 0.0), item.grade)
+        files[item.path] = max(files.get(item.path, 0.0), item.grade)
+        found[key] = first_rank([item], results)
+    paths = [result.path for result in results]
+    different = list(dict.fromkeys(paths))
     sizes = [result.end_line - result.start_line + 1 for result in results]
-    measures = {
-        f"line.{name}": value for name, value in _measures(found, {k: i.grade for k, i in lines.items()}).items()
+    return {
+        **_measures("line", found, lines),
+        **_measures("file", {path: _place(path, paths) for path in files}, files),
+        **_measures("doc", {path: _place(path, different) for path in files}, files),
+        "lines_per_result": sum(sizes) / len(sizes) if sizes else 0.0,
     }
-    measures |= {f"doc.{name}": value for name, value in _measures(documents, grades).items()}
-    measures["lines_per_result"] = sum(sizes) / len(sizes) if sizes else 0.0
-    return measures
+
+
+def first_rank(gold: Sequence[Span], results: Sequence[Span]) -> int | None:
+    """The rank of the first result that finds any of the gold lines."""
+    return next((rank for rank, result in enumerate(results, start=1) if any(map(result.overlaps, gold))), None)
 
 
 def mean(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -61,17 +69,45 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 
-def _measures(ranks: Mapping[_Key, int | None], grades: Mapping[_Key, float]) -> dict[str, float]:
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share that was counted on so many queries."""
+    if not count:
+        return 0.0, 0.0
+    square = _Z95 * _Z95 / count
+    middle = (share + square / 2) / (1 + square)
+    half = math.sqrt(share * (1 - share) * square + square * square / 4) / (1 + square)
+    return middle - half, middle + half
+
+
+def overlap_slice(lex_overlap: float) -> str:
+    """The slice of a query by the share of its content words that stand verbatim in its gold lines."""
+    return "~overlap-" + ("1-low" if lex_overlap < 0.34 else "2-mid" if lex_overlap < 0.67 else "3-high")
+
+
+def group(rows: Iterable[tuple[Iterable[str], _Row]]) -> dict[str, list[_Row]]:
+    """Rows by each of their labels, in the order of the labels."""
+    groups: dict[str, list[_Row]] = {}
+    for labels, row in rows:
+        for label in labels:
+            groups.setdefault(label, []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def _place(path: str, paths: Sequence[str]) -> int | None:
+    return paths.index(path) + 1 if path in paths else None
+
+
+def _measures(level: str, ranks: Mapping[_Key, int | None], grades: Mapping[_Key, float]) -> dict[str, float]:
     measures: dict[str, float] = {}
     for cut in CUTS:
         within = sum(1 for rank in ranks.values() if rank is not None and rank <= cut)
-        measures[f"hit@{cut}"] = 1.0 if within else 0.0
-        measures[f"recall@{cut}"] = within / len(ranks) if ranks else 0.0
+        measures[f"{level}.hit@{cut}"] = 1.0 if within else 0.0
+        measures[f"{level}.recall@{cut}"] = within / len(ranks) if ranks else 0.0
     first = min((rank for rank in ranks.values() if rank is not None), default=None)
-    measures["mrr@10"] = 1 / first if first is not None and first <= 10 else 0.0
+    measures[f"{level}.mrr@10"] = 1 / first if first is not None and first <= 10 else 0.0
     gained = _discounted((rank, grades[key]) for key, rank in ranks.items() if rank is not None)
     ideal = _discounted(enumerate(sorted(grades.values(), reverse=True), start=1))
-    measures["ndcg@10"] = min(1.0, gained / ideal) if ideal else 0.0
+    measures[f"{level}.ndcg@10"] = min(1.0, gained / ideal) if ideal else 0.0
     return measures
 
 

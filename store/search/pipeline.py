@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
-from typing import Protocol
 
 from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError
 from memoryd.store.generations import Pending
-from memoryd.store.protocols import VectorIndex, Vectors
-from memoryd.store.search.answer import Answer, Degraded
+from memoryd.store.protocols import VectorIndex
+from memoryd.store.search.answer import Answer, Degraded, HydeReport
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import apply_decay
-from memoryd.store.search.fusion import fuse
+from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
 from memoryd.store.search.hits import select_hits
-from memoryd.store.search.legs import Ranking, chunks_without_vectors, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.hypothesis import (
+    Hypothesize,
+    imagine_answer,
+    plain_after_all,
+    query_vector,
+    wants_hypothesis,
+)
+from memoryd.store.search.legs import Ranking, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
-from memoryd.store.search.request import SearchQuery, SearchSettings
+from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 from memoryd.store.search.visibility import find_visible
-
-
-class Semantics(Protocol):
-    """What the vector leg needs; raises a MemorydError with the reason while it is not there."""
-
-    def embed_query(self, text: str) -> Vectors: ...
-
-    def index(self) -> VectorIndex: ...
 
 
 def search(
@@ -36,34 +35,46 @@ def search(
     database: Database,
     semantics: Semantics,
     pending: Callable[[], list[Pending]],
+    hypothesize: Hypothesize | None = None,
 ) -> Answer:
     watch = _Stopwatch()
     degraded: Degraded | None = None
+    hyde: HydeReport | None = None
     rankings: dict[str, Ranking] = {}
-    weights = settings.weights
+    unknown: dict[str, Set[int]] = {}
+    vectors: VectorIndex | None = None
+
+    if wants_hypothesis(query, settings):  # before anything is read: a language model takes seconds
+        with watch.stage("hyde"):
+            hyde = imagine_answer(query, settings, semantics, hypothesize)
 
     with database.read() as sql:
         visible = find_visible(sql, query)
         keywords = build_query(query.text)
         keywords = keywords.without(chance_words(sql, keywords.words))
+        noise = read_noise(sql, script_of(query.text))
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
-            if weights[leg] > 0:
+            if settings.weights[leg] > 0:
                 with watch.stage(leg):
                     rankings[leg] = bring(sql, keywords, settings.candidates, visible)
-        if weights["vector"] > 0 and query.text.strip():
+        if settings.weights["vector"] > 0 and query.text.strip():
             try:
                 with watch.stage("embed"):
-                    vector = semantics.embed_query(query.text)
+                    vector = query_vector(query.text, hyde.text if hyde else None, settings.hyde.mode, semantics)
                 with watch.stage("vector"):
-                    rankings["vector"] = vector_leg(sql, semantics.index(), vector, settings.candidates, visible)
+                    vectors = semantics.index()
+                    others = {chunk for ranking in rankings.values() for chunk in ranking}
+                    near = vector_leg(sql, vectors, vector, settings.candidates, visible, others, noise.floor)
+                    rankings["vector"], unknown["vector"] = near.ranking, near.unknown
             except MemorydError as error:
                 degraded = Degraded("vector", error.message, error.hint)
+                hyde = plain_after_all(error) if hyde else None
         with watch.stage("rank"):
-            found = {chunk for ranking in rankings.values() for chunk in ranking}
-            late = chunks_without_vectors(sql, found) if "vector" in rankings else set()
-            candidates = fuse(rankings, weights, settings.rrf_k, {"vector": late})
+            fusion = settings.fusion
+            weights = weigh_legs(rankings, settings.weights, noise, fusion=fusion, adaptive=settings.adaptive)
+            values = {leg: weight.value for leg, weight in weights.items()}
+            candidates = calibrate(fuse(rankings, values, fusion, settings.rrf_k, unknown), weights, fusion)
             candidates = apply_decay(sql, candidates, query.today, settings.decay)
-            vectors = semantics.index() if "vector" in rankings else None
             hits, lost = select_hits(sql, candidates, query, keywords, settings, vectors)
 
     return Answer(
@@ -73,7 +84,9 @@ def search(
         degraded=degraded,
         timings=watch.milliseconds,
         candidates={leg: len(ranking) for leg, ranking in rankings.items()},
+        weights=weights,
         lost=lost,
+        hyde=hyde,
     )
 
 

@@ -20,6 +20,9 @@ _MAX_CHARS = 128  # of one term: enough of a pasted token to find it
 
 _WORDS = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]+")
+# Between kana an ideograph is a word of its own, and its pairs are that word and a particle.
+_IDEOGRAPH = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_LONE_IDEOGRAPH = re.compile(rf"(?<![{_IDEOGRAPH}])[{_IDEOGRAPH}](?![{_IDEOGRAPH}])")
 _LAST_SIGNS = re.compile(r"[+#]*")
 
 
@@ -36,16 +39,20 @@ class KeywordQuery:
         )
 
     @property
-    def expression(self) -> str:
-        """What the trigram index is asked; empty where no term is long enough."""
-        return " OR ".join(f'"{term.replace(chr(34), chr(34) * 2)}"' for term in self.terms)
+    def phrases(self) -> tuple[str, ...]:
+        """The terms as the trigram index is asked for them; empty where none is long enough."""
+        return tuple(_quoted(term) for term in self.terms)
 
     @property
-    def word_expression(self) -> str:
-        """What the word index is asked: a lone character of an unspaced script also as the first of a pair."""
-        return " OR ".join(
-            f'"{word}" *' if is_unspaced(word) and len(word) == 1 else f'"{word}"' for word in self.words
+    def word_phrases(self) -> tuple[str, ...]:
+        """The words as the word index is asked: a lone character of an unspaced script also as the first of a pair."""
+        return tuple(
+            f"{_quoted(word)} *" if is_unspaced(word) and len(word) == 1 else _quoted(word) for word in self.words
         )
+
+
+def _quoted(term: str) -> str:
+    return f'"{term.replace(chr(34), chr(34) * 2)}"'
 
 
 def build_query(text: str) -> KeywordQuery:
@@ -55,7 +62,7 @@ def build_query(text: str) -> KeywordQuery:
         pieces = _ngrams(word) if _UNSPACED_RUN.fullmatch(word) else [_bare(word)[:_MAX_CHARS]]
         for piece in pieces:
             (terms if len(piece) >= _MIN_TERM else short)[piece] = None
-    words = dict.fromkeys(word[:_MAX_CHARS] for word in split_words(text))
+    words = dict.fromkeys(word[:_MAX_CHARS] for word in (*split_words(text), *_LONE_IDEOGRAPH.findall(fold(text))))
     return KeywordQuery(tuple(terms)[:_MAX_TERMS], tuple(short)[:_MAX_TERMS], tuple(words)[:_MAX_TERMS])
 
 

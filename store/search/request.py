@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Literal, Protocol
+
+from memoryd.store.protocols import VectorIndex, Vectors
 
 Fusion = Literal["weighted", "rrf"]
+HydeMode = Literal["average", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +28,27 @@ class Mmr:
 
 
 @dataclass(frozen=True, slots=True)
+class Hyde:
+    """Whether a made-up answer is embedded beside the query or in its place."""
+
+    enabled: bool = False
+    mode: HydeMode = "average"
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSettings:
     """How every query is answered unless it says otherwise."""
 
     limit: int = 6
     min_score: float = 0.0
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
-    fusion: Fusion = "rrf"
+    fusion: Fusion = "weighted"
     adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from
-    weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 0.7})
+    weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 0.8})
     rrf_k: float = 10.0
     decay: Decay = field(default_factory=Decay)
     mmr: Mmr = field(default_factory=Mmr)
+    hyde: Hyde = field(default_factory=Hyde)
     snippet_chars: int = 700
 
 
@@ -57,3 +69,13 @@ class SearchQuery:
     include_superseded: bool = False
     hyde: bool | None = None  # None = as configured
     explain: bool = False
+
+
+class Semantics(Protocol):
+    """What the vector leg needs; raises a MemorydError with the reason while it is not there."""
+
+    def embed_query(self, text: str) -> Vectors: ...
+
+    def embed_passage(self, text: str) -> Vectors: ...
+
+    def index(self) -> VectorIndex: ...

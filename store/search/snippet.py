@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import regex
 
-from memoryd.store.folding import fold
-from memoryd.store.search.answer import LegRank
-from memoryd.store.search.query import KeywordQuery
+from memoryd.store.search.answer import LegRank, Lines
+from memoryd.store.search.highlights import Marker
 
 ELLIPSIS = "…"
 _CLUSTERS = regex.compile(r"\X")
 _LOOK_BACK = 64  # characters; clusters are counted from there
 
 
-def best_passage(passages: Sequence[str], first: int, legs: Mapping[str, LegRank], keywords: KeywordQuery) -> int:
-    """Which of a chunk's passages shows best why it was found: the one that the leg that ranks it higher found."""
+def best_passage(passages: Sequence[str], first: int, legs: Mapping[str, LegRank], marker: Marker) -> int:
+    """Which of a chunk's passages shows best why it was found; ``first`` is the ordinal of the first of them.
+
+    Where the vector leg ranks the chunk above every keyword leg, the passage nearest in meaning. Else the one that
+    has most of the query's words, a word counting the more the fewer of the passages have it. Of equals the one
+    that a leg names, then the one that has the words most often, then the first.
+    """
     vector = legs.get("vector")
-    nearest = vector.passage - first if vector and vector.passage is not None else None
-    if (
-        nearest is not None
-        and vector
-        and all(vector.rank < place.rank for leg, place in legs.items() if leg != "vector")
-    ):
-        return nearest
-    terms = (*keywords.terms, *keywords.short)
-    matches = [sum(term in folded for term in terms) for folded in map(fold, passages)]
-    most = max(matches)
-    if nearest is not None and matches[nearest] == most:
-        return nearest
-    return matches.index(most)
+    others = [place.rank for leg, place in legs.items() if leg != "vector"]
+    if vector and vector.passage is not None and all(vector.rank < rank for rank in others):
+        return vector.passage - first
+    named = {place.passage for place in legs.values()}
+    found = marker.find_terms(passages)
+    holders = Counter(term for terms in found for term in set(terms))
+    worth = {term: math.log(1 + len(passages) / count) for term, count in holders.items()}
+
+    def merit(index: int) -> tuple[float, bool, int]:
+        terms = found[index]
+        return sum(worth[term] for term in sorted(set(terms))), first + index in named, len(terms)
+
+    return max(range(len(passages)), key=merit)
 
 
-def cut_snippet(text: str, best_start: int, best_end: int, limit: int) -> str:
-    """At most ``limit`` characters of the text, around best_start..best_end, cut between lines or words."""
+def lines_of(passage: str, start_line: int) -> Lines:
+    """The lines that a passage stands in, less the blank ones around it; ``start_line`` is that of its first
+    character."""
+    words = passage.strip()
+    if not words:
+        return Lines(start_line, start_line + passage.count("\n", 0, -1))
+    before = passage.count("\n", 0, passage.index(words))
+    return Lines(start_line + before, start_line + before + words.count("\n"))
+
+
+def cut_snippet(text: str, best_start: int, best_end: int, limit: int) -> tuple[str, int]:
+    """At most ``limit`` characters of the text, around best_start..best_end, cut between lines or words.
+
+    Also where in the text they begin. But for a mark at either end, they are exactly the text's.
+    """
     text_length = len(text)
     if text_length <= limit:
-        return text.strip("\n")
+        return text.strip("\n"), text_length - len(text.lstrip("\n"))
     room = max(0, limit - (best_end - best_start))
     start = max(0, min(best_start - room // 4, text_length - limit))
     end = min(text_length, start + limit)
@@ -46,7 +65,8 @@ def cut_snippet(text: str, best_start: int, best_end: int, limit: int) -> str:
     if end < text_length:
         end = _before_break(text, end, max(start, min(best_end, end - limit // 4)))
     cut = text[start:end].strip()
-    return f"{ELLIPSIS if start > 0 else ''}{cut}{ELLIPSIS if end < text_length else ''}"
+    shown = f"{ELLIPSIS if start > 0 else ''}{cut}{ELLIPSIS if end < text_length else ''}"
+    return shown, end - len(text[start:end].lstrip())
 
 
 def _after_break(text: str, position: int, latest: int) -> int:

@@ -2,30 +2,125 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
 
+from memoryd.store.generations import Pending
 from memoryd.store.globs import matches_any
+from memoryd.store.model import document_id
+from memoryd.store.scope import UNKNOWN, seen_from
 from memoryd.store.search.request import SearchQuery
+from memoryd.store.search.superseded import find_superseded
+
+_FEW_CHUNKS = 100  # that the legs pass over one by one; more are left out by naming the documents that stay
+_CHUNKS_OF_DOCUMENTS = f"""
+    SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?)) LIMIT {_FEW_CHUNKS + 1}
+"""  # noqa: S608 - of constants
+_IN_SQL = ("workspaces", "sources", "scope", "after", "before", "as_of")  # filters that SQL alone can apply
 
 
 @dataclass(frozen=True, slots=True)
 class Visible:
     documents: frozenset[int] | None = None  # None = all of them
-    hidden_chunks: frozenset[int] = frozenset()  # of those documents, what the caller has already
+    hidden_chunks: frozenset[int] = frozenset()  # of those documents
+
+    def shows(self, document: int, chunk: int) -> bool:
+        return (self.documents is None or document in self.documents) and chunk not in self.hidden_chunks
 
 
 def find_visible(sql: sqlite3.Connection, query: SearchQuery) -> Visible:
-    """The documents that the filters leave."""
-    if not (query.workspaces or query.sources or query.paths):
-        return Visible()
-    rows = sql.execute("SELECT id, workspace, source, path FROM documents WHERE skipped IS NULL")
-    return Visible(
-        frozenset(
-            identity
-            for identity, workspace, source, path in rows
-            if (not query.workspaces or workspace in query.workspaces)
-            and (not query.sources or source in query.sources)
-            and (not query.paths or matches_any(path, query.paths))
-        )
+    """The documents that the filters leave, and of them the chunks that are hidden one by one.
+
+    A scope is always kept by the list of documents, which the vector index applies before it looks for neighbours.
+    """
+    globs = [item for item in query.exclude if "*" in item or "?" in item or item.endswith("/")]
+    names = [item for item in query.exclude if item not in globs]
+    chunks = _first(sql, "SELECT id FROM chunks WHERE key IN (SELECT value FROM json_each(?))", names)
+    documents = _first(sql, "SELECT id FROM documents WHERE path IN (SELECT value FROM json_each(?))", names)
+    if not query.include_superseded:
+        documents |= find_superseded(sql, query).keys()
+    if not globs and not query.paths and not any(getattr(query, name) for name in _IN_SQL):
+        theirs = _first(sql, _CHUNKS_OF_DOCUMENTS, documents)
+        if len(theirs) <= _FEW_CHUNKS:
+            return Visible(None, chunks | theirs)
+    return Visible(_find_documents(sql, query, globs, documents), chunks)
+
+
+def hidden_by(sql: sqlite3.Connection, query: SearchQuery, document: int, chunk: int) -> list[str]:
+    """The names of the query's filters that hide a chunk, each by itself; of the last, the option that shows it."""
+    everything = SearchQuery(query.text, query.today, include_superseded=True)
+    filters = [name for name in (*_IN_SQL, "paths", "exclude") if getattr(query, name)]
+    alone = {name: replace(everything, **{name: getattr(query, name)}) for name in filters}
+    found = [name for name, each in alone.items() if not find_visible(sql, each).shows(document, chunk)]
+    if not query.include_superseded and document in find_superseded(sql, query):
+        found.append("include_superseded")
+    return found
+
+
+def _find_documents(
+    sql: sqlite3.Connection, query: SearchQuery, exclude: Sequence[str], hidden: Collection[int]
+) -> frozenset[int] | None:
+    """What no filter hides; None where that is everything."""
+    conditions, values = _conditions(query)
+    columns = "id, path" if query.paths or exclude else "id"
+    where = " AND ".join(["skipped IS NULL", *conditions])
+    found: Iterable[Any] = sql.execute(f"SELECT {columns} FROM documents WHERE {where}", values)  # noqa: S608 - of constants
+    if query.paths:
+        found = [row for row in found if matches_any(row[1], query.paths)]
+    if exclude:
+        found = [row for row in found if not matches_any(row[1], exclude)]
+    documents = frozenset(map(itemgetter(0), found)).difference(hidden)
+    (all_documents,) = sql.execute("SELECT count(*) FROM documents WHERE skipped IS NULL").fetchone()
+    return None if len(documents) == all_documents else documents
+
+
+def _conditions(query: SearchQuery) -> tuple[list[str], dict[str, str]]:
+    """What SQL can tell of a document. After and before want a date of it; as_of takes it without one."""
+    found: list[str] = []
+    values: dict[str, str] = {}
+    scopes = () if query.scope is None else seen_from(query.scope)
+    for column, chosen in (("workspace", query.workspaces), ("source", query.sources), ("scope", scopes)):
+        if chosen:
+            found.append(f"{column} IN (SELECT value FROM json_each(:{column}))")  # noqa: S608 - of constants
+            values[column] = json.dumps(chosen)
+    for name, day, condition in (
+        ("after", query.after, "date >= :after"),
+        ("before", query.before, "date <= :before"),
+        ("as_of", query.as_of, "(date IS NULL OR date <= :as_of)"),
+    ):
+        if day is not None:
+            found.append(condition)
+            values[name] = day.isoformat()
+    return found, values
+
+
+def _first(sql: sqlite3.Connection, select: str, listed: Iterable[int | str]) -> frozenset[int]:
+    """The first column of what is selected by a list; nothing by an empty one."""
+    values = list(listed)
+    return frozenset(map(itemgetter(0), sql.execute(select, (json.dumps(values),)))) if values else frozenset()
+
+
+def name_pending(sql: sqlite3.Connection, pending: Sequence[Pending], scope: str | None) -> list[Pending]:
+    """What is pending as far as a query with this scope may know: a path is a word about the note.
+
+    What is another scope's is left out; what nobody has read yet, and may be, has "" for a path.
+    """
+    if scope is None:
+        return list(pending)
+    identities = [document_id(entry.workspace, entry.path) for entry in pending]
+    rows = sql.execute(
+        "SELECT id, scope FROM documents WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(identities),)
     )
+    scopes = dict(rows.fetchall())
+    named = []
+    for identity, entry in zip(identities, pending, strict=True):
+        its = scopes.get(identity, UNKNOWN)
+        if its in seen_from(scope):
+            named.append(entry)
+        elif its == UNKNOWN:
+            named.append(replace(entry, path=""))
+    return named

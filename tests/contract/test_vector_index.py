@@ -96,6 +96,42 @@ def test_filter_may_name_thousands_of_documents(index: VectorIndex) -> None:
     assert len(found(index, vectors[0], 100, {2**62, *range(5000)})) == 20
 
 
+# -- reading by id --------------------------------------------------------------------------------------------
+
+
+def test_vectors_are_read_by_id(index: VectorIndex) -> None:
+    vectors = fill(index)
+    read = index.vectors([3, 17, 4])
+    assert read.keys() == {3, 17, 4}
+    for identity, vector in read.items():
+        assert vector.dtype == np.float32
+        assert vector.tolist() == vectors[identity].tolist()
+
+
+def test_vectors_that_are_not_held_are_left_out(index: VectorIndex) -> None:
+    assert index.vectors([1, 2]) == {}
+    fill(index)
+    index.delete([5])
+    assert index.vectors([5, 6, 99]).keys() == {6}
+    assert index.vectors([]) == {}
+
+
+def test_vectors_of_hundreds_of_passages_are_all_read(index: VectorIndex) -> None:
+    vectors = fill(index, rows=900)
+    read = index.vectors(range(0, 900, 2))
+    assert np.array_equal(np.array([read[identity] for identity in range(0, 900, 2)]), vectors[::2])
+
+
+def test_vector_that_was_read_does_not_change_with_the_index(index: VectorIndex) -> None:
+    vectors = fill(index, rows=3)
+    read = index.vectors([0, 2])
+    index.delete([0])  # the last row may take its place
+    index.upsert([2], [1], -vectors[2:])
+    assert read[0].tolist() == vectors[0].tolist()
+    assert read[2].tolist() == vectors[2].tolist()
+    assert index.vectors([2])[2].tolist() == (-vectors[2]).tolist()
+
+
 # -- writing --------------------------------------------------------------------------------------------------
 
 

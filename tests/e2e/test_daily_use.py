@@ -45,6 +45,9 @@ def test_a_day_with_memoryd(notes: Machine) -> None:
         assert best["heading"] == "Standup"
         assert best["date"] == "2026-11-15"
         assert "systemd timers" in best["snippet"]
+        assert best["citation"] == "memory/2026-11-15.md#L1-L3"
+        assert (best["best"], best["snippet_line"], best["merged"]) == ({"start_line": 1, "end_line": 3}, 1, [])
+        assert [best["snippet"][start:end] for start, end in best["highlights"]] == ["systemd", "timers"]
         assert 0 < best["score"] <= 1
         assert notes.json("search", "little dog bed")["results"][0]["path"] == "memory/pets.md"
 
@@ -61,11 +64,12 @@ def test_a_day_with_memoryd(notes: Machine) -> None:
         assert explained["legs"]["words"]["rank"] == 1
         human = notes.run("search", "systemd timers")
         assert human.returncode == 0
-        assert human.stdout.startswith("memory/2026-11-15.md:1-3")
+        assert human.stdout.startswith("memory/2026-11-15.md#L1-L3\t")
 
         # get
         cited = notes.run("get", "memory/2026-11-15.md:3-3")
         assert (cited.returncode, cited.stdout) == (0, "We replaced the cron jobs with systemd timers.\n")
+        assert notes.run("get", "memory/2026-11-15.md#L3-L3").stdout == cited.stdout
         whole = notes.json("get", "MEMORY.md")
         assert whole["text"] == NOTES["MEMORY.md"].rstrip("\n")
         assert whole["lines"] == 3

@@ -25,6 +25,9 @@ class MemoryVectors:
     def search(self, vector: Vectors, limit: int, documents: Collection[int] | None = None) -> list[Match]:
         return self._mirror.search(vector, limit, documents)
 
+    def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
+        return self._mirror.vectors(ids)
+
     def ids(self) -> set[int]:
         return set(self._ids)
 

@@ -35,6 +35,9 @@ def problems(home: Path, text: str | None = None, environ: Mapping[str, str] | N
     return [problem.replace(f"{home}/", "") for problem in caught.value.problems]
 
 
+ALONG = {"llm.provider": {"MEMORYD_LLM__MODEL": "/models/some.gguf"}}  # what a setting cannot do without
+
+
 def another_value(setting: Setting) -> Any:
     """An allowed value that is not the default."""
     if setting.choices:
@@ -101,7 +104,7 @@ def test_byte_order_mark_is_no_syntax_error(home: Path) -> None:
 def test_every_setting_can_be_overridden_from_the_environment(home: Path, setting: Setting) -> None:
     value = another_value(setting)
     text = str(value).lower() if setting.kind is bool else str(value)
-    config = load(home, environ={setting.variable: text})
+    config = load(home, environ={**ALONG.get(setting.key, {}), setting.variable: text})
     assert value_of(config, setting.key) == value
     assert type(value_of(config, setting.key)) is setting.kind
     assert config.origin[setting.key] == "environment"
@@ -111,7 +114,7 @@ def test_every_setting_can_be_overridden_from_the_environment(home: Path, settin
 def test_every_setting_can_be_overridden_from_the_command_line(home: Path, setting: Setting) -> None:
     value = another_value(setting)
     for given in (value, str(value)):
-        config = load(home, overrides={setting.key: given})
+        config = load(home, environ=ALONG.get(setting.key), overrides={setting.key: given})
         assert value_of(config, setting.key) == value
 
 

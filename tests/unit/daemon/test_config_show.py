@@ -87,7 +87,7 @@ def test_notes_are_shown(tmp_path: Path) -> None:
 def test_json_has_every_setting_and_its_origin(tmp_path: Path) -> None:
     shown = json.loads(json.dumps(to_json(load(tmp_path, 'search.limit = 9\n[[workspace]]\npath = "notes"\n'))))
     assert shown["search"]["limit"] == 9
-    assert shown["search"]["weights"] == {"words": 1.0, "trigram": 0.5, "vector": 0.7}
+    assert shown["search"]["weights"] == {"words": 1.0, "trigram": 0.5, "vector": 0.8}
     assert shown["workspace"][0]["path"] == str(tmp_path / "notes")
     assert shown["origin"]["search.limit"] == "file"
     assert set(shown["origin"]) == {"workspace", *SETTINGS}
@@ -102,3 +102,9 @@ def test_secrets_are_masked_by_their_name() -> None:
     assert _shown(setting("embedder.token"), "abc") == "********"
     assert _shown(setting("embedder.token"), "") == ""
     assert not any(each.is_secret for each in SETTINGS.values())
+
+
+def test_where_a_key_is_kept_is_shown(tmp_path: Path) -> None:
+    shown = render_config(load(tmp_path, '[llm]\napi_key_env = "OPENAI_API_KEY"\napi_key_file = "/keys/openai"\n'))
+    assert 'api_key_env = "OPENAI_API_KEY"' in shown
+    assert 'api_key_file = "/keys/openai"' in shown

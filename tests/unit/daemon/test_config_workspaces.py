@@ -100,6 +100,28 @@ def test_workspace_without_globs_is_refused(home: Path) -> None:
     assert problem == "config.toml:3: workspace[1].include: found no glob; allowed: one or more"
 
 
+def test_scopes_are_rules(home: Path) -> None:
+    rules = '["agent:coder = memory/agents/coder/**", "user:* = memory/users/*/**"]'
+    config = load(home, f'[[workspace]]\npath = "notes"\nscopes = {rules}\n')
+    assert config.workspaces[0].scopes == ("agent:coder = memory/agents/coder/**", "user:* = memory/users/*/**")
+
+
+@pytest.mark.parametrize(
+    ("rules", "found", "wrong"),
+    [
+        ('["user:ana = a/**", "bob = b/**"]', "a list", "wrong in 'bob = b/**': its scope is not global, user:<id>"),
+        ('["user:ana"]', "a list", "wrong in 'user:ana': it is not of the form scope = glob"),
+        ('["user:* = memory/**"]', "a list", "wrong in 'user:* = memory/**': a scope with * needs"),
+        ("[3]", "a list with 3", "wrong in '3'"),
+        ('"user:ana = a/**"', '"user:ana = a/**"', ""),
+    ],
+)
+def test_rule_that_makes_no_sense_is_named(home: Path, rules: str, found: str, wrong: str) -> None:
+    (problem,) = problems(home, f'[[workspace]]\npath = "notes"\nscopes = {rules}\n')
+    assert problem.startswith(f"config.toml:3: workspace[1].scopes: found {found}; allowed: a list of rules, such as ")
+    assert wrong in problem
+
+
 def test_environment_names_several_folders_and_replaces_the_blocks(home: Path) -> None:
     config = load(home, '[[workspace]]\npath = "here"\n', {"MEMORYD_WORKSPACE": f"~/notes:../other:{home}/x"})
     assert served(config) == {"notes": f"{home}/notes", "other": f"{home}/other", "x": f"{home}/x"}

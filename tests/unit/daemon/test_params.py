@@ -1,5 +1,7 @@
 """Params by name, checked all at once."""
 
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +40,39 @@ def test_all_problems_are_named_at_once():
         "'limti' is unknown (did you mean 'limit'?); 'zzz' is unknown; query is missing; "
         "limit must be 1 to 100; path must be a string or a list of strings; explain must be true or false."
     )
-    assert error.hint == "The parameters are: query, limit, min_score, source, path, workspace, explain."
+    assert error.hint is not None
+    assert error.hint.startswith("The parameters are: query, limit, min_score, source, path, workspace, explain, ")
+
+
+def test_what_may_be_seen_is_taken():
+    params = {
+        "query": "q",
+        "scope": "User: ana",
+        "exclude": "MEMORY.md",
+        "after": "2026-11-01",
+        "before": "2026-11-15",
+        "as_of": "20261116",
+        "include_superseded": True,
+    }
+    request = parse_params(SearchRequest, params)
+    assert (request.scope, request.exclude, request.include_superseded) == ("user:ana", ("MEMORY.md",), True)
+    assert (request.after, request.before, request.as_of) == (date(2026, 11, 1), date(2026, 11, 15), date(2026, 11, 16))
+
+
+@pytest.mark.parametrize("value", ["", "yesterday", "2026-02-30", "2026-11-15T10:00", 20261115, True, ["2026-11-15"]])
+@pytest.mark.parametrize("name", ["after", "before", "as_of"])
+def test_what_is_no_day_is_refused(name, value):
+    error = problems(SearchRequest, {"query": "q", name: value})
+    assert error.message == f"{name} must be a day such as 2026-11-15."
+
+
+@pytest.mark.parametrize("scope", ["bob", "team:x", "user:", "unknown", "user:*"])
+def test_what_is_no_scope_is_refused_with_what_is_one(scope):
+    assert "user:<id>" in problems(SearchRequest, {"query": "q", "scope": scope}).hint
+
+
+def test_days_that_leave_nothing_are_refused():
+    assert "after" in problems(SearchRequest, {"query": "q", "after": "2026-11-02", "before": "2026-11-01"}).message
 
 
 @pytest.mark.parametrize("value", [True, "5", 5.5, [5], {}, 0, 101, 10**400, -(10**400), 1e300])
@@ -100,6 +134,11 @@ def test_index_takes_paths():
         ({"path": "a.md:7-9"}, GetRequest("a.md", 7, 9)),
         ({"path": "a:b.md"}, GetRequest("a:b.md")),
         ({"path": "10:30.md:1-1"}, GetRequest("10:30.md", 1, 1)),
+        ({"path": "a.md#L7-L9"}, GetRequest("a.md", 7, 9)),
+        ({"path": "a.md#L7"}, GetRequest("a.md", 7)),
+        ({"path": "a.md#L7-9"}, GetRequest("a.md", 7, 9)),
+        ({"path": "a#L1.md"}, GetRequest("a#L1.md")),
+        ({"path": "c#L2.md#L3-L4"}, GetRequest("c#L2.md", 3, 4)),
     ],
 )
 def test_get_names_lines_apart_or_in_the_path(params, expected):
@@ -129,7 +168,10 @@ ANY = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
-NAMES = st.sampled_from(["query", "limit", "min_score", "source", "path", "from", "to", "force"]) | st.text()
+NAMES = (
+    st.sampled_from(["query", "limit", "min_score", "source", "path", "from", "to", "force", "scope", "as_of"])
+    | st.text()
+)
 
 
 @given(st.sampled_from([SearchRequest, GetRequest, IndexRequest]), st.dictionaries(NAMES, ANY) | ANY)

@@ -1,4 +1,8 @@
+CREATE INDEX chunks_by_key ON chunks (key);
+
 CREATE INDEX chunks_by_passage ON chunks (document_id, last_passage);
+
+CREATE INDEX documents_by_filter ON documents (skipped, scope, date, source, workspace, path);
 
 CREATE INDEX jobs_due ON jobs (state, kind, run_after);
 
@@ -50,7 +54,7 @@ CREATE TABLE documents (
     front_matter TEXT    NOT NULL,             -- JSON object
     notices      TEXT    NOT NULL,             -- JSON array of sentences
     skipped      TEXT,                         -- why the file is not indexed; NULL = it is
-    indexed_at   REAL    NOT NULL,
+    indexed_at   REAL    NOT NULL, scope TEXT NOT NULL DEFAULT 'unknown',
     UNIQUE (workspace, path)
 );
 
@@ -91,6 +95,15 @@ CREATE TABLE passages (
     start_line  INTEGER NOT NULL,
     end_line    INTEGER NOT NULL,
     PRIMARY KEY (document_id, ordinal)
+) WITHOUT ROWID;
+
+CREATE TABLE superseding (
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,  -- whose front matter it is
+    ordinal     INTEGER NOT NULL,              -- of the statement
+    choice      INTEGER NOT NULL,              -- likeliest first
+    is_newer    INTEGER NOT NULL,              -- 1: this document supersedes the other one, 0: is superseded by it
+    other_id    INTEGER,                       -- whether there is such a document or not; NULL = it cannot be one
+    PRIMARY KEY (document_id, ordinal, choice)
 ) WITHOUT ROWID;
 
 CREATE TABLE vectors (

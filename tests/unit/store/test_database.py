@@ -71,6 +71,18 @@ def test_broken_migration_leaves_the_version_before_it(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_documents_from_before_scopes_are_nobodys_until_they_are_read_again(ledger_path: Path) -> None:
+    """A query with a scope must not see what nobody has looked at for whom it is."""
+    connection = connect(ledger_path)
+    migrate(connection, migrations()[:1])
+    connection.execute(
+        "INSERT INTO documents VALUES (1, 'home', 'a.md', 'memory', 's', 'h', 1, NULL, 1, '', '{}', '[]', NULL, 0)"
+    )
+    connection.close()
+    with open_ledger(ledger_path) as ledger, ledger.database.read() as sql:
+        assert sql.execute("SELECT path, scope FROM documents").fetchall() == [("a.md", "unknown")]
+
+
 def test_migration_may_end_in_a_comment(tmp_path: Path) -> None:
     connection = connect(tmp_path / "x.db")
     migrate(connection, ["CREATE TABLE a (x); -- the end"])

@@ -5,7 +5,7 @@ import pytest
 
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Vectors
-from memoryd.store.search.legs import chunks_without_vectors, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import trigram_leg, vector_leg, words_leg
 from memoryd.store.search.query import build_query
 from memoryd.store.search.visibility import Visible
 from tests.support.documents import make_document
@@ -25,7 +25,7 @@ def by_words(ledger: Ledger, query: str, limit: int = 100, paths: list[str] | No
 
 def by_meaning(ledger: Ledger, index: MemoryVectors, vector: Vectors, limit: int = 100) -> list[str]:
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, vector, limit, Visible())
+        ranking = vector_leg(sql, index, vector, limit, Visible()).ranking
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     return [texts[chunk] for chunk in ranking]
 
@@ -151,7 +151,7 @@ def test_best_passage_stands_for_its_chunk(ledger: Ledger, index: MemoryVectors)
     ledger.put(make_document("a.md", "one\n", "two\n", "three\n", chunks=[(0, 1), (2, 2)]))
     ledger.embed(index, {"one\n": towards(0, 1), "two\n": towards(1), "three\n": towards(1, 1)})
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, towards(1), 10, Visible())
+        ranking = vector_leg(sql, index, towards(1), 10, Visible()).ranking
     (first, best), (_, second) = ranking.items()
     assert first == ledger.chunk_ids()["one\ntwo\n"]
     assert (best.rank, best.passage) == (1, 1)
@@ -159,10 +159,40 @@ def test_best_passage_stands_for_its_chunk(ledger: Ledger, index: MemoryVectors)
     assert second.score == pytest.approx(0.7071, abs=1e-4)
 
 
-def test_passage_in_an_overlap_counts_for_the_first_chunk(ledger: Ledger, index: MemoryVectors) -> None:
+def test_chunk_is_as_near_as_its_best_passage_and_its_passages_on_average(ledger: Ledger, index: MemoryVectors) -> None:
+    ledger.put(make_document("a.md", "one\n", "two\n", "three\n", "four\n", chunks=[(0, 1), (2, 3)]))
+    vectors = {"one\n": towards(1), "two\n": towards(0, 1), "three\n": towards(1), "four\n": towards(1, 1)}
+    ledger.embed(index, vectors)
+    with ledger.database.read() as sql:
+        ranking = vector_leg(sql, index, towards(1), 10, Visible()).ranking
+    assert [place.score for place in ranking.values()] == pytest.approx([1.0, 1.0])
+    assert [place.share for place in ranking.values()] == pytest.approx([(1 + 0.8536) / 2, (1 + 0.5) / 2], abs=1e-4)
+    assert next(iter(ranking)) == ledger.chunk_ids()["three\nfour\n"]
+
+
+def test_passage_in_an_overlap_counts_for_both_chunks(ledger: Ledger, index: MemoryVectors) -> None:
     ledger.put(make_document("a.md", "one\n", "two\n", "three\n", chunks=[(0, 1), (1, 2)]))
-    ledger.embed(index, {"two\n": towards(1)})
-    assert by_meaning(ledger, index, towards(1)) == ["one\ntwo\n"]
+    ledger.embed(index, {"one\n": towards(0, 1), "two\n": towards(1), "three\n": towards(1, 1)})
+    assert by_meaning(ledger, index, towards(1)) == ["two\nthree\n", "one\ntwo\n"]
+
+
+def test_share_counts_from_what_is_near_by_chance(ledger: Ledger, index: MemoryVectors) -> None:
+    ledger.put(make_document("a.md", "one\n", "two\n"))
+    ledger.embed(index, {"one\n": towards(1), "two\n": towards(1, 1)})
+    with ledger.database.read() as sql:
+        ranking = vector_leg(sql, index, towards(1), 10, Visible(), floor=0.8).ranking
+    assert [place.share for place in ranking.values()] == pytest.approx([1.0, 0.0])
+
+
+def test_chunks_that_others_found_are_judged_as_well(ledger: Ledger, index: MemoryVectors) -> None:
+    texts = [f"text {number}\n" for number in range(10)]
+    ledger.put(make_document("a.md", *texts))
+    ledger.embed(index, {text: towards(1, number / 10) for number, text in enumerate(texts)})
+    last = ledger.chunk_ids()["text 9\n"]
+    with ledger.database.read() as sql:
+        near = vector_leg(sql, index, towards(1), 3, Visible(), others={last})
+    assert [place.rank for place in near.ranking.values()] == [1, 2, 3, 4]
+    assert list(near.ranking)[-1] == last
 
 
 def test_orphaned_vectors_are_ignored(ledger: Ledger, index: MemoryVectors) -> None:
@@ -183,21 +213,21 @@ def test_leg_brings_no_more_chunks_than_it_may(ledger: Ledger, index: MemoryVect
 # -- what the vector leg cannot know --------------------------------------------------------------------------
 
 
-def test_chunks_lack_vectors_until_all_their_passages_have_one(ledger: Ledger, index: MemoryVectors) -> None:
+def test_chunks_are_unknown_until_all_their_passages_have_vectors(ledger: Ledger, index: MemoryVectors) -> None:
     ledger.put(make_document("a.md", "one\n", "two\n", "---\n", chunks=[(0, 1), (1, 2)]))
+    ledger.put(make_document("b.md", "other\n"))
     both, second = ledger.chunk_ids()["one\ntwo\n"], ledger.chunk_ids()["two\n---\n"]
 
-    def late() -> set[int]:
+    def unknown() -> set[int]:
         with ledger.database.read() as sql:
-            return chunks_without_vectors(sql, [both, second])
+            return set(vector_leg(sql, index, towards(1), 1, Visible(), others={both, second}).unknown)
 
-    assert late() == {both, second}
-    ledger.embed(index, {"two\n": towards(1)})
-    assert late() == {both}  # what is nothing to embed is not waited for
-    ledger.embed(index, {"one\n": towards(1)})
-    assert late() == set()
-    ledger.generation(dimension=4, fingerprint="other")
-    assert late() == {both, second}
+    ledger.embed(index, {"other\n": towards(1)})
+    assert unknown() == {both, second}
+    ledger.embed(index, {"two\n": towards(0, 1)})
+    assert unknown() == {both}  # what is nothing to embed is not waited for
+    ledger.embed(index, {"one\n": towards(0, 1)})
+    assert unknown() == set()
 
 
 def test_queries_use_their_indexes(ledger: Ledger) -> None:
@@ -211,11 +241,10 @@ def test_queries_use_their_indexes(ledger: Ledger) -> None:
         sql.set_trace_callback(statements.append)
         trigram_leg(sql, build_query("words"), 10, Visible(frozenset({1})))
         vector_leg(sql, index, towards(1), 10, Visible())
-        chunks_without_vectors(sql, [1])
         sql.set_trace_callback(None)
         ours = [each for each in statements if "SELECT" in each and "chunks_fts_" not in each]  # not those of FTS5
         steps = [row[3] for each in ours for row in sql.execute(f"EXPLAIN QUERY PLAN {each}")]
-    allowed = ("SCAN chunks_fts VIRTUAL", "SCAN json_each", "SCAN wanted", "SCAN generations")
+    allowed = ("SCAN chunks_fts VIRTUAL", "SCAN json_each", "SCAN wanted", "SCAN scored", "SCAN best", "SCAN (subquery")
     assert [step for step in steps if step.startswith("SCAN") and not step.startswith(allowed)] == []
     assert len(steps) > 8
 

@@ -22,7 +22,7 @@ def fts() -> Iterator[sqlite3.Connection]:
 
 def rows_matching(fts: sqlite3.Connection, query: str, text: str) -> int:
     """How many rows FTS5 finds where this text is the only one."""
-    expression = build_query(query).expression
+    expression = " OR ".join(build_query(query).phrases)
     if not expression:
         return 0
     fts.execute("DELETE FROM texts")
@@ -78,7 +78,20 @@ def test_words_become_terms(query: str, terms: tuple[str, ...]) -> None:
 def test_terms_too_short_for_the_index_are_kept_apart(query: str, short: tuple[str, ...]) -> None:
     assert build_query(query).short == short
     assert build_query(query).terms == ()
-    assert build_query(query).expression == ""
+    assert build_query(query).phrases == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "lone"),
+    [
+        ("卵のサイズはどれくらい", ["卵"]),  # a word of one character, and a particle
+        ("5度目の大西洋横断", []),  # beside another ideograph it is part of a word
+        ("谷とはどこ", ["谷"]),
+        ("项目会议", []),
+    ],
+)
+def test_ideograph_between_kana_is_a_word_of_its_own(query: str, lone: list[str]) -> None:
+    assert [word for word in build_query(query).words if len(word) == 1 and not word.isdigit()] == lone
 
 
 def test_unspaced_scripts_become_overlapping_trigrams() -> None:

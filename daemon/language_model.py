@@ -1,0 +1,51 @@
+"""The configured language model. Nothing is loaded or asked before somebody needs an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from memoryd.daemon.config import Llm
+from memoryd.jobs.llm.absent import AbsentModel
+from memoryd.jobs.llm.local import LocalModel
+from memoryd.jobs.llm.openai import OpenAiModel, ReadKey
+from memoryd.jobs.llm.protocol import LanguageModel
+from memoryd.store.errors import LanguageModelRefused
+
+
+def make_language_model(settings: Llm, environ: Mapping[str, str]) -> LanguageModel:
+    match settings.provider:
+        case "local":
+            return LocalModel(Path(settings.model), threads=settings.threads)
+        case "openai-compatible":
+            return OpenAiModel(settings.base_url, settings.model, _key_reader(settings, environ))
+        case _:
+            return AbsentModel()
+
+
+def _key_reader(settings: Llm, environ: Mapping[str, str]) -> ReadKey | None:
+    """How the key is come by, each time anew: it is kept nowhere."""
+    if settings.api_key_env:
+        return lambda: _checked(environ.get(settings.api_key_env, ""), f"the variable {settings.api_key_env}")
+    if settings.api_key_file:
+        return lambda: _checked(_read(Path(settings.api_key_file)), settings.api_key_file)
+    return None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise LanguageModelRefused(
+            f"the key of the language model cannot be read from {file}: {reason}", hint="Correct llm.api_key_file."
+        ) from None
+
+
+def _checked(text: str, place: str) -> str:
+    key = text.strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise LanguageModelRefused(
+            f"{place} holds no key for the language model", hint="Set it where memoryd is started, or name another."
+        )
+    return key

@@ -1,0 +1,50 @@
+"""llama.cpp as a library, loaded late and once, for the embedder and the local language model alike."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections import deque
+from typing import Any, Final
+
+_WARNING: Final = 3  # ggml's log levels; 2 is information
+_ERROR: Final = 4
+
+_complaints: deque[str] = deque(maxlen=8)
+_log_callback: Any = None  # llama.cpp keeps the bare pointer: this reference keeps the function alive
+
+
+def load_llama() -> Any:
+    """The library, with its log kept for error messages instead of written to stderr."""
+    global _log_callback
+    # Read once, when the library is loaded: how long threads that wait for each other spin before they sleep.
+    # Without end, two of them on two busy cores were five times slower than one; not at all, a query took four
+    # times as long on an idle machine.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    import llama_cpp
+
+    if _log_callback is None:
+
+        def keep_complaint(level: int, text: bytes, _: object) -> None:
+            if level in (_WARNING, _ERROR) and text:
+                _complaints.append(text.decode("utf-8", "replace").strip())
+
+        _log_callback = llama_cpp.llama_log_callback(keep_complaint)
+        llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
+        llama_cpp.llama_backend_init()
+    return llama_cpp
+
+
+def forget_complaints() -> None:
+    """Before a call whose complaints are wanted."""
+    _complaints.clear()
+
+
+def complained() -> str:
+    """What llama.cpp said was wrong, ready to stand behind a message; empty if nothing."""
+    return ": " + "; ".join(_complaints) if _complaints else ""
+
+
+def default_threads() -> int:
+    """Threads for one pass: the texts are short and gain little from more."""
+    return min(4, len(os.sched_getaffinity(0)))

@@ -1,0 +1,123 @@
+"""Measuring noise: the memory is asked for words drawn from it at random, to which it has no answer.
+
+Passages are drawn by their ids, which are hashes: the same memory gives the same sample on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from memoryd.store.database import Database
+from memoryd.store.folding import UNSPACED
+from memoryd.store.protocols import VectorIndex, Vectors
+from memoryd.store.search.common import chance_words
+from memoryd.store.search.legs import trigram_leg, vector_leg, words_leg
+from memoryd.store.search.noise import SCRIPTS, Noise, Script, noise_record, script_of
+from memoryd.store.search.query import build_query
+from memoryd.store.search.request import Semantics
+from memoryd.store.search.visibility import Visible
+
+_SAMPLE = 400  # passages
+_FEWEST = 8  # passages of a script; of fewer nothing can be learned
+_QUERIES = 32  # of each script
+_WORDS = 9  # about as many as a question has
+_RUNS = 5  # of three characters each
+_POOL = 10  # chunks; the best of them is looked at
+_CHANGED = 0.2  # of the chunks, since the last measurement
+
+_SPACED_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+")
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]{{3,}}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    id: int
+    text: str
+
+
+def calibration_due(sql: sqlite3.Connection, fingerprint: str) -> bool:
+    """Whether noise was never measured with this model, or the memory has grown or shrunk much since."""
+    row = sql.execute("SELECT value FROM meta WHERE key = ?", (_key(fingerprint),)).fetchone()
+    chunks = _count_chunks(sql)
+    if row is None:
+        return chunks > 0
+    before = json.loads(row[0])["chunks"]
+    return bool(abs(chunks - before) > _CHANGED * max(before, 1))
+
+
+def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) -> dict[Script, Noise]:
+    """Measure and keep. Raises what the embedder and the vector index raise."""
+    with database.read() as sql:
+        chunks = _count_chunks(sql)
+        rows = sql.execute("SELECT id, text FROM passages WHERE text_hash IS NOT NULL ORDER BY id LIMIT ?", (_SAMPLE,))
+        passages = [_Passage(*row) for row in rows]
+    measured: dict[Script, Noise] = {}
+    for script in SCRIPTS:
+        drawn = [passage for passage in passages if script_of(passage.text) == script]
+        nonsense = make_nonsense([passage.text for passage in drawn], script)
+        if nonsense:
+            measured[script] = _measure(database, semantics, drawn, nonsense)
+    database.remember(_key(fingerprint), noise_record(measured, chunks))
+    return measured
+
+
+def make_nonsense(texts: Sequence[str], script: Script) -> list[str]:
+    """Queries of words that stand in different passages. None from too few of them."""
+    pattern, count, joint = (_SPACED_WORD, _WORDS, " ") if script == "spaced" else (_UNSPACED_RUN, _RUNS, "")
+    found = [pieces for text in texts if (pieces := pattern.findall(text))]
+    if len(found) < _FEWEST:
+        return []
+    chance = random.Random(0)  # noqa: S311 - nothing is secret here
+    return [joint.join(_draw(chance, chance.choice(found), script) for _ in range(count)) for _ in range(_QUERIES)]
+
+
+def _draw(chance: random.Random, pieces: Sequence[str], script: Script) -> str:
+    piece = chance.choice(pieces)
+    if script == "spaced":
+        return piece
+    start = chance.randrange(len(piece) - 2)
+    return piece[start : start + 3]
+
+
+def _measure(database: Database, semantics: Semantics, passages: Sequence[_Passage], nonsense: Sequence[str]) -> Noise:
+    index = semantics.index()
+    sample = list(index.vectors([passage.id for passage in passages]).values())
+    shares: dict[str, list[float]] = {"words": [], "trigram": [], "vector": []}
+    chance: list[float] = []
+    for text in nonsense:
+        vector = semantics.embed_query(text)
+        chance.extend((np.stack(sample) @ vector).tolist() if sample else [])
+        with database.read() as sql:
+            for leg, best in _best_shares(sql, index, text, vector).items():
+                shares[leg].append(best)
+    floor = max(0.0, fmean(chance)) if chance else 0.0
+    levels = {leg: fmean(found) for leg, found in shares.items()}
+    levels["vector"] = max(0.0, (levels["vector"] - floor) / (1 - floor))
+    return Noise({leg: round(level, 4) for leg, level in levels.items()}, round(floor, 4))
+
+
+def _best_shares(sql: sqlite3.Connection, index: VectorIndex, text: str, vector: Vectors) -> dict[str, float]:
+    everything, keywords = Visible(), build_query(text)
+    keywords = keywords.without(chance_words(sql, keywords.words))
+    rankings = {
+        "words": words_leg(sql, keywords, _POOL, everything),
+        "trigram": trigram_leg(sql, keywords, _POOL, everything),
+        "vector": vector_leg(sql, index, vector, _POOL, everything).ranking,
+    }
+    return {leg: max((place.share for place in ranking.values()), default=0.0) for leg, ranking in rankings.items()}
+
+
+def _count_chunks(sql: sqlite3.Connection) -> int:
+    return int(sql.execute("SELECT count(*) FROM chunks").fetchone()[0])
+
+
+def _key(fingerprint: str) -> str:
+    return f"noise:{fingerprint}"

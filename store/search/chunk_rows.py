@@ -1,0 +1,79 @@
+"""What the ledger says of some chunks: their places and their passages, read for all of them at once."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+
+from memoryd.store.search.neighbours import Span
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRow:
+    id: int
+    text: str
+    start_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    key: str
+    span: Span
+    heading: str
+    start_line: int
+    end_line: int
+    workspace: str
+    path: str
+    source: str
+    date: date | None
+    scope: str
+    passages: dict[int, PassageRow]  # by ordinal, in order
+
+    @property
+    def text(self) -> str:
+        return "".join(passage.text for passage in self.passages.values())
+
+
+def read_chunks(sql: sqlite3.Connection, ids: Collection[int]) -> dict[int, ChunkRow]:
+    """Chunk id -> what is known of it."""
+    wanted = json.dumps(list(ids))
+    rows = sql.execute(
+        """
+        SELECT c.id, c.key, c.document_id, c.first_passage, c.last_passage, c.heading, c.start_line, c.end_line,
+               d.workspace, d.path, d.source, d.date, d.scope
+          FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
+        """,
+        (wanted,),
+    )
+    chunks = {
+        identity: ChunkRow(
+            key=key,
+            span=Span(document, first, last),
+            heading=heading,
+            start_line=start_line,
+            end_line=end_line,
+            workspace=workspace,
+            path=path,
+            source=source,
+            date=date.fromisoformat(written) if written else None,
+            scope=scope,
+            passages={},
+        )
+        for identity, key, document, first, last, heading, start_line, end_line, workspace, path, source, written, scope
+        in rows
+    }  # fmt: skip
+    passages = sql.execute(
+        """
+        SELECT c.id, p.ordinal, p.id, p.text, p.start_line
+          FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
+          JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+         ORDER BY p.ordinal
+        """,
+        (wanted,),
+    )
+    for chunk, ordinal, *passage in passages:
+        chunks[chunk].passages[ordinal] = PassageRow(*passage)
+    return chunks

@@ -1,0 +1,26 @@
+"""The same text is answered once, wherever else it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memoryd.store.search.answer import Candidate, Lost
+
+
+def put_words_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Best first; of equals those that a keyword leg brought, for they can show the words that were asked for."""
+    return sorted(candidates, key=lambda candidate: (-candidate.score, all(leg == "vector" for leg in candidate.legs)))
+
+
+def drop_duplicates(candidates: Sequence[Candidate], texts: Mapping[int, str]) -> tuple[list[Candidate], list[Lost]]:
+    """Of candidates that say the same but for case, the first. ``texts`` is by chunk id."""
+    kept: list[Candidate] = []
+    lost: list[Lost] = []
+    seen: dict[str, int] = {}
+    for candidate in candidates:
+        same = seen.setdefault(texts[candidate.chunk_id].casefold().strip(), candidate.chunk_id)
+        if same == candidate.chunk_id:
+            kept.append(candidate)
+        else:
+            lost.append(Lost(candidate, "duplicate", same))
+    return kept, lost

@@ -1,0 +1,177 @@
+"""Where a query's words stand in a text: what is marked in a snippet, and which passage shows most of them.
+
+A word is found in any case, width and accent, and an English one with other endings; a word that stands nowhere by
+itself is found inside others, as the trigram index finds it. What is joined ("no-cache", "2026.4.10", "C++") is
+found as it was typed. Of scripts without spaces every pair of neighbours is found, and pairs that overlap are one
+run. English function words count only in a query that has nothing else.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import regex
+
+from memoryd.store.folding import UNSPACED, fold
+from memoryd.store.search.common import FUNCTION_WORDS
+from memoryd.store.search.stems import stem
+
+_HANGUL = "\uac00-\ud7af"
+_KANA_AND_SOUTH_EAST = "\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # a pair of these is not yet a word
+_MOST_TERMS = 64  # of a pasted page its first words are enough
+_SHORTEST_PART = 3
+
+_WORD = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}{_HANGUL}]]+", regex.V1)
+_RUN = regex.compile(rf"[{UNSPACED}{_HANGUL}]+")
+_WEAK_RUN = regex.compile(rf"[{_KANA_AND_SOUTH_EAST}]+")
+_JOINED = regex.compile(rf"[[\S]--[{UNSPACED}{_HANGUL}]]+", regex.V1)
+_EDGES = regex.compile(r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}\p{M}+#]+$|(?<=[\p{L}\p{N}\p{M}]{3})[+#]+$")
+_PLAIN = regex.compile(r"[\p{L}\p{N}\p{M}]*")
+_SYMBOLS = regex.compile(r"\p{So}[\p{M}\u200d\p{So}\p{Sk}]*")
+
+_ACCENTS = regex.compile(r"[\u0300-\u036f]+")
+# What folding leaves as many characters as it was, and what a reader sees as one.
+_STEADY = r"[\x00-\x7f\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]"
+_CLUSTERS = regex.compile(rf"{_STEADY}+(?![\p{{M}}\u200d\uff9e\uff9f])|\X")
+_STEADY_RUN = regex.compile(rf"{_STEADY}+")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A term of the query in a folded text."""
+
+    start: int
+    end: int
+    term: str
+
+
+class Marker:
+    """The words of one query."""
+
+    def __init__(self, query: str) -> None:
+        folded = _plain(query)
+        joined = [_EDGES.sub("", word) for word in _JOINED.findall(folded)]
+        self._joined = _first(word for word in joined if not _PLAIN.fullmatch(word) and _says_something(word))
+        self._symbols = _first(_SYMBOLS.findall(folded))
+        self._runs = _first(_RUN.findall(folded))
+        apart = set(joined)
+        words = [  # and of what is joined, the parts that may be words
+            word
+            for word in _WORD.findall(folded)
+            if word in apart or (len(word) >= _SHORTEST_PART and not word.isnumeric())
+        ]
+        content = [word for word in words if word not in FUNCTION_WORDS]
+        if not (content or self._joined or self._symbols or self._runs):
+            content = words or [word for word in folded.split() if word]
+        self._words = _first(content)
+        self._stems = {stem(word): word for word in reversed(self._words)}
+        self._pairs = _first(run[at : at + 2] for run in self._runs for at in range(max(1, len(run) - 1)))
+
+    def mark(self, text: str) -> tuple[tuple[int, int], ...]:
+        """What was asked for, as [start, end) of the text: in order, apart from each other."""
+        folded = _fold_in_place(text)
+        found = [*self._standing(folded.text)]
+        found.extend(self._inside(folded.text, {each.term for each in found}))
+        spans: list[tuple[int, int]] = []
+        for start, end in sorted((folded.starts[each.start], folded.ends[each.end - 1]) for each in found):
+            if spans and start <= spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+            else:
+                spans.append((start, end))
+        return tuple(spans)
+
+    def find_terms(self, texts: Sequence[str]) -> list[list[str]]:
+        """The terms that each of some texts has, as often as it has them."""
+        folded = [_plain(text) for text in texts]
+        found = [[each.term for each in self._standing(text)] for text in folded]
+        standing = {term for terms in found for term in terms}
+        for text, terms in zip(folded, found, strict=True):
+            terms.extend(each.term for each in self._inside(text, standing))
+        return found
+
+    def _standing(self, folded: str) -> Iterator[Found]:
+        for literal in (*self._joined, *self._symbols):
+            yield from _all(folded, literal)
+        for key, word in self._stems.items():
+            # Looking for the beginning is much quicker than taking the text apart.
+            for start, _ in _occurrences(folded, key.removesuffix("y")):
+                match = _WORD.match(folded, start)
+                if match is None or (start > 0 and _WORD.match(folded, start - 1)):
+                    continue
+                token = match[0]
+                if stem(token) == key and (token not in FUNCTION_WORDS or token in self._words):
+                    yield Found(start, match.end(), word)
+        yield from self._pairs_in_runs(folded)
+
+    def _pairs_in_runs(self, folded: str) -> Iterator[Found]:
+        """Pairs where they make up a run that may be a word."""
+        pairs = sorted((each for pair in self._pairs for each in _all(folded, pair)), key=lambda each: each.start)
+        run: list[Found] = []
+        for each in [*pairs, Found(len(folded) + 1, len(folded) + 1, "")]:
+            if run and each.start >= run[-1].end:
+                text = folded[run[0].start : run[-1].end]
+                if len(text) > 2 or text in self._runs or not _WEAK_RUN.fullmatch(text):
+                    yield from run
+                run = []
+            run.append(each)
+
+    def _inside(self, folded: str, standing: set[str]) -> Iterator[Found]:
+        """Words that stand nowhere by themselves."""
+        for word in self._words:
+            if word not in standing and (len(word) >= _SHORTEST_PART or not _PLAIN.fullmatch(word)):
+                yield from _all(folded, word)
+
+
+def _first(words: Iterator[str] | Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))[:_MOST_TERMS]
+
+
+def _says_something(joined: str) -> bool:
+    return any(len(part) > 1 and part not in FUNCTION_WORDS for part in _WORD.findall(joined)) or joined[-1:] in "+#"
+
+
+def _all(text: str, term: str) -> Iterator[Found]:
+    return (Found(start, end, term) for start, end in _occurrences(text, term))
+
+
+def _occurrences(text: str, part: str) -> Iterator[tuple[int, int]]:
+    at = text.find(part)
+    while at >= 0:
+        yield at, at + len(part)
+        at = text.find(part, at + 1)
+
+
+def _plain(text: str) -> str:
+    """Folded, and without accents."""
+    folded = fold(text)
+    if folded.isascii():
+        return folded
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    text: str
+    starts: Sequence[int]  # of each of its characters, where what it was made from begins
+    ends: Sequence[int]
+
+
+def _fold_in_place(text: str) -> _Folded:
+    if text.isascii():
+        return _Folded(_plain(text), range(len(text)), range(1, len(text) + 1))
+    folded: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for cluster in _CLUSTERS.finditer(text):
+        start, end = cluster.span()
+        plain = _plain(cluster[0])
+        folded.append(plain)
+        if _STEADY_RUN.fullmatch(cluster[0]):
+            starts.extend(range(start, end))
+            ends.extend(range(start + 1, end + 1))
+        else:
+            starts.extend([start] * len(plain))
+            ends.extend([end] * len(plain))
+    return _Folded("".join(folded), starts, ends)

@@ -1,0 +1,78 @@
+"""How much each phrase of a query weighs in this memory: rare ones much, common ones little.
+
+Needed to say how much of a query a chunk answers, and to leave out the phrases that cost most and tell least: so a
+query takes about as long in a large memory as in a small one.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LEAST = 1e-6  # FTS5's own floor, for phrases in half of all chunks or more
+_K1 = 1.2  # FTS5's own
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Quoted for FTS5, and how many of all chunks have it."""
+
+    text: str
+    having: int
+    chunks: int
+
+    @property
+    def weight(self) -> float:
+        """Its inverse document frequency: even a phrase that most chunks have is worth something."""
+        return math.log(1 + (self.chunks - self.having + 0.5) / (self.having + 0.5))
+
+    @property
+    def correction(self) -> float:
+        """From FTS5's score to ours. FTS5 takes what half of a memory says to be worth nothing: in a memory of two
+        notes that is every word."""
+        return self.weight / max(_LEAST, math.log((self.chunks - self.having + 0.5) / (self.having + 0.5)))
+
+
+def count_phrases(sql: sqlite3.Connection, index: str, texts: Sequence[str], most: int) -> list[Phrase]:
+    """How many chunks have each phrase. Those that more than ``most`` have are counted no further, unless all are."""
+    chunks = _count_rows(sql, index)
+    count = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT ?)"  # noqa: S608 - a constant
+
+    def count_to(end: int) -> list[Phrase]:
+        return [Phrase(text, sql.execute(count, (text, end)).fetchone()[0], chunks) for text in texts]
+
+    phrases = count_to(most + 1)
+    return count_to(-1) if all(phrase.having > most for phrase in phrases) else phrases
+
+
+def _count_rows(sql: sqlite3.Connection, index: str) -> int:
+    """From the record that FTS5 keeps of it, a varint first of all: counting would read the whole table."""
+    row = sql.execute(f"SELECT block FROM {index}_data WHERE id = 1").fetchone()  # noqa: S608 - a constant
+    rows = 0
+    for byte in row[0] if row else b"":
+        rows = rows << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return rows
+
+
+def telling_phrases(phrases: Sequence[Phrase], most: int) -> list[Phrase]:
+    """The rarest of them, as many as ``most`` places in chunks hold: what is common costs much and tells little.
+
+    The rarest of all is among them however common it is, and so are those that no chunk has.
+    """
+    kept: set[Phrase] = set()
+    places = 0
+    for phrase in sorted(phrases, key=lambda phrase: phrase.having):
+        places += phrase.having
+        if places > most and any(each.having for each in kept):
+            break
+        kept.add(phrase)
+    return [phrase for phrase in phrases if phrase in kept]
+
+
+def perfect_score(phrases: Sequence[Phrase]) -> float:
+    """What a chunk nears that says nothing but these phrases, over and over."""
+    return (_K1 + 1) * sum(phrase.weight for phrase in phrases)

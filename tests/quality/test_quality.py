@@ -1,0 +1,116 @@
+"""What a person asks of their memory is found, with the default model and every setting at its default."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.quality.measure import (
+    Outcome,
+    answerable,
+    ask,
+    describe_misses,
+    indexed,
+    of_type,
+    quality_memory,
+    separation,
+    share,
+)
+from tests.quality.queries import ABSENT, WORKSPACE, read_queries
+
+HIT_RATE = 0.90
+
+# What each type of question must reach at 6. The floors leave room for a question or two, not for a leg that fails.
+FLOORS = {
+    "direct": 0.94,
+    "natural": 0.92,
+    "adjacent": 0.70,
+    "vague": 0.75,
+    "cross-domain": 0.70,
+    "identifier": 0.95,
+    "cjk": 0.95,
+    "multilingual": 0.90,
+    "fresh": 0.90,
+    "stale-unique": 0.90,
+}
+FIRST_HIT = {"identifier": 0.85, "cjk": 0.75, "direct": 0.70}  # the note has the very words that were asked for
+NEWER_FIRST = 0.80  # share of the fresh questions whose newer answer comes before the older one
+SEPARATION = 0.60  # area under the ROC curve of the best score: what is answered against what is never mentioned
+
+QUERIES = read_queries()
+
+pytestmark = pytest.mark.timeout(300)  # the first test waits for the index
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory, default_model: Path, models_dir: Path) -> list[Outcome]:
+    memory = quality_memory(tmp_path_factory.mktemp("quality"), models_dir)
+    with indexed(memory) as engine:
+        return ask(engine, QUERIES)
+
+
+def test_nine_of_ten_questions_are_answered_by_the_first_six_hits(outcomes: list[Outcome]) -> None:
+    asked = answerable(outcomes)
+    missed = [outcome for outcome in asked if not outcome.found]
+    assert share([outcome.found for outcome in asked]) >= HIT_RATE, "\n" + describe_misses(missed)
+
+
+@pytest.mark.parametrize("kind", FLOORS)
+def test_no_type_of_question_is_left_behind(kind: str, outcomes: list[Outcome]) -> None:
+    asked = of_type(outcomes, kind)
+    missed = [outcome for outcome in asked if not outcome.found]
+    assert share([outcome.found for outcome in asked]) >= FLOORS[kind], "\n" + describe_misses(missed)
+
+
+@pytest.mark.parametrize("kind", FIRST_HIT)
+def test_exact_words_lead_to_the_first_hit(kind: str, outcomes: list[Outcome]) -> None:
+    asked = of_type(outcomes, kind)
+    later = [outcome for outcome in asked if outcome.rank != 1]
+    assert share([outcome.rank == 1 for outcome in asked]) >= FIRST_HIT[kind], "\n" + describe_misses(later)
+
+
+def test_what_is_true_comes_before_what_was_true(outcomes: list[Outcome]) -> None:
+    asked = of_type(outcomes, "fresh")
+    behind = [outcome for outcome in asked if not outcome.current]
+    assert share([outcome.current for outcome in asked]) >= NEWER_FIRST, "\n" + describe_misses(behind)
+
+
+def test_scores_tell_an_answer_from_noise(outcomes: list[Outcome]) -> None:
+    absent = sorted(of_type(outcomes, "absent"), key=lambda outcome: -outcome.best_score)
+    loud = "\n".join(f"{outcome.best_score:.3f}  {outcome.query.text}" for outcome in absent)
+    assert separation(outcomes, "absent") >= SEPARATION, "Best score of what nothing answers:\n" + loud
+
+
+def test_set_is_as_large_and_as_varied_as_it_claims() -> None:
+    kinds = Counter(query.type for query in QUERIES)
+    assert set(kinds) == {*FLOORS, *ABSENT}
+    assert min(kinds.values()) >= 8
+    assert len(QUERIES) >= 110
+    assert len(_notes()) >= 40
+    assert len({query.id for query in QUERIES}) == len({query.text.casefold() for query in QUERIES}) == len(QUERIES)
+
+
+def test_answers_are_where_the_set_says() -> None:
+    lines = {name: (WORKSPACE / name).read_text(encoding="utf-8").splitlines() for name in _notes()}
+    for query in QUERIES:
+        assert bool(query.gold) == (query.type not in ABSENT), query.id
+        for span in (*query.gold, *query.older):
+            assert 1 <= span.start_line <= span.end_line <= len(lines[span.path]), query.id
+            assert lines[span.path][span.start_line - 1].strip(), query.id
+            assert lines[span.path][span.end_line - 1].strip(), query.id
+
+
+def test_fresh_questions_have_an_older_answer() -> None:
+    for query in QUERIES:
+        assert bool(query.older) == (query.type == "fresh"), query.id
+        assert all(old.path < new.path for old in query.older for new in query.gold), query.id  # the paths are dates
+
+
+def test_every_note_answers_something() -> None:
+    assert _notes() == {span.path for query in QUERIES for span in (*query.gold, *query.older)}
+
+
+def _notes() -> set[str]:
+    return {file.relative_to(WORKSPACE).as_posix() for file in WORKSPACE.rglob("*.md")}

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memoryd.store.search.calibration import calibrate_noise, calibration_due, make_nonsense
+from memoryd.store.search.noise import Noise, Script, read_noise, script_of
+from memoryd.store.search.pipeline import search
+from memoryd.store.search.request import SearchQuery, SearchSettings
+from tests.support.documents import make_document
+from tests.support.ledger import Ledger
+from tests.unit.store.search.test_pipeline import TODAY, Meaning, meaning  # noqa: F401 - a fixture
+
+ENGLISH = [
+    f"the {thing} stood beside a {other} all day\n"
+    for thing in ("mill", "barn", "well")
+    for other in ("hill", "oak", "gate", "road")
+]
+CHINESE = [
+    f"今天我们讨论了{thing}的{other}问题\n"
+    for thing in ("数据库", "服务器", "花园")
+    for other in ("备份", "温度", "价格", "安全")
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("where is the key", "spaced"),
+        ("где ключ", "spaced"),
+        ("열쇠는 어디에", "spaced"),
+        ("备份在哪里", "unspaced"),
+        ("バックアップの場所", "unspaced"),
+        ("ภาษาไทย", "unspaced"),
+        ("数据库 backup", "spaced"),
+        ("用 SQL 备份数据库的办法", "unspaced"),
+        ("2026", "spaced"),
+        ("", "spaced"),
+    ],
+)
+def test_script_is_that_of_most_letters(text: str, script: Script) -> None:
+    assert script_of(text) == script
+
+
+def test_nonsense_is_made_of_words_from_different_passages() -> None:
+    queries = make_nonsense(ENGLISH, "spaced")
+    assert len(set(queries)) > 20
+    assert all(word in " ".join(ENGLISH) for query in queries for word in query.split())
+    assert not any(query in text for query in queries for text in ENGLISH)
+    assert make_nonsense(ENGLISH, "spaced") == queries
+
+
+def test_nonsense_of_unspaced_scripts_is_one_run() -> None:
+    assert {len(query) for query in make_nonsense(CHINESE, "unspaced")} == {15}
+
+
+def test_too_few_passages_make_no_nonsense() -> None:
+    assert make_nonsense(ENGLISH[:7], "spaced") == []
+    assert make_nonsense(["123 456\n"] * 20, "spaced") == []
+
+
+def calibrated(ledger: Ledger, meaning: Meaning, *texts: str) -> dict[Script, Noise]:  # noqa: F811
+    for number, text in enumerate(texts):
+        ledger.put(make_document(f"{number}.md", text))
+    meaning.learn()
+    return calibrate_noise(ledger.database, meaning, fingerprint(ledger))
+
+
+def fingerprint(ledger: Ledger) -> str:
+    with ledger.database.read() as sql:
+        return str(sql.execute("SELECT fingerprint FROM generations WHERE active").fetchone()[0])
+
+
+def test_noise_is_measured_for_each_script_and_kept(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    measured = calibrated(ledger, meaning, *ENGLISH, *CHINESE)
+    assert measured.keys() == {"spaced", "unspaced"}
+    for noise in measured.values():
+        assert noise.shares.keys() == {"words", "trigram", "vector"}
+        assert all(0 < share < 1 for share in noise.shares.values())
+    with ledger.database.read() as sql:
+        assert {script: read_noise(sql, script) for script in measured} == measured
+
+
+def test_script_without_notes_takes_the_noise_of_the_other(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    measured = calibrated(ledger, meaning, *ENGLISH)
+    with ledger.database.read() as sql:
+        assert read_noise(sql, "unspaced") == measured["spaced"]
+
+
+def test_nothing_measured_is_no_noise(ledger: Ledger) -> None:
+    with ledger.database.read() as sql:
+        assert read_noise(sql, "spaced") == Noise()
+
+
+def test_noise_is_measured_again_when_the_memory_has_changed_much(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    def due() -> bool:
+        with ledger.database.read() as sql:
+            return calibration_due(sql, fingerprint(ledger))
+
+    assert not due()  # nothing to learn from
+    calibrated(ledger, meaning, *ENGLISH)
+    assert not due()
+    ledger.put(make_document("more.md", "one more\n"))
+    assert not due()
+    ledger.put(make_document("many.md", *(f"yet another note, number {number}\n" for number in range(5))))
+    assert due()
+    with ledger.database.read() as sql:
+        assert calibration_due(sql, "another model")
+
+
+def test_nonsense_scores_what_noise_is_said_to_score(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    calibrated(ledger, meaning, *ENGLISH)
+    best = []
+    for query in make_nonsense(ENGLISH, "spaced"):
+        answer = search(SearchQuery(query, TODAY), SearchSettings(), ledger.database, meaning, list)
+        best.append(max(hit.score for hit in answer.hits))
+    assert sum(best) / len(best) == pytest.approx(0.3, abs=0.08)
+
+
+def test_record_is_plain_json(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    calibrated(ledger, meaning, *ENGLISH)
+    with ledger.database.read() as sql:
+        (kept,) = sql.execute("SELECT value FROM meta WHERE key LIKE 'noise:%'").fetchone()
+    assert json.loads(kept)["chunks"] == len(ENGLISH)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from memoryd.store.search.rarity import Phrase, count_phrases, perfect_score, telling_phrases
+from tests.support.documents import make_document
+from tests.support.ledger import Ledger
+
+
+def count(ledger: Ledger, *texts: str, most: int = 1000) -> dict[str, int]:
+    with ledger.database.read() as sql:
+        return {phrase.text: phrase.having for phrase in count_phrases(sql, "chunk_words", texts, most)}
+
+
+def test_chunks_that_have_a_phrase_are_counted(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "one boat\n", "two boats\n", "no ship\n"))
+    assert count(ledger, '"boat"', '"ship"', '"raft"') == {'"boat"': 2, '"ship"': 1, '"raft"': 0}
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 127, 128, 300])
+def test_number_of_all_chunks_is_known(ledger: Ledger, chunks: int) -> None:
+    ledger.put(make_document("a.md", *(f"text {number}\n" for number in range(chunks))))
+    with ledger.database.read() as sql:
+        assert [phrase.chunks for phrase in count_phrases(sql, "chunk_words", ['"x"'], 10)] == [chunks]
+
+
+def test_common_phrase_is_counted_no_further_than_needed(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", *(f"boat {number}\n" for number in range(20)), "a rare ship\n"))
+    assert count(ledger, '"boat"', '"ship"', most=5) == {'"boat"': 6, '"ship"': 1}
+    assert count(ledger, '"boat"', most=5) == {'"boat"': 20}
+
+
+def phrases(*having: int) -> list[Phrase]:
+    return [Phrase(f"{place}", each, 1000) for place, each in enumerate(having)]
+
+
+@pytest.mark.parametrize(
+    ("having", "kept"),
+    [
+        ((10, 900, 20), (10, 20)),  # what is common costs much and tells little
+        ((900,), (900,)),  # but something is asked for
+        ((900, 0, 800), (0, 800)),  # of all that any chunk has, the rarest
+        ((0, 0), (0, 0)),
+        ((), ()),
+    ],
+)
+def test_telling_phrases_are_the_rarest(having: tuple[int, ...], kept: tuple[int, ...]) -> None:
+    assert tuple(phrase.having for phrase in telling_phrases(phrases(*having), most=100)) == kept
+
+
+def test_rare_phrases_weigh_more_and_every_phrase_weighs_something() -> None:
+    weights = [phrase.weight for phrase in phrases(0, 1, 10, 500, 1000)]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[-1] > 0
+
+
+def test_correction_makes_up_for_what_fts5_leaves_out() -> None:
+    assert Phrase("x", 1, 1000).correction == pytest.approx(1.0, abs=0.01)
+    assert Phrase("x", 1, 2).correction > 1000
+
+
+def test_perfect_score_is_never_reached_and_neared_by_what_says_nothing_else(ledger: Ledger) -> None:
+    from memoryd.store.search.legs import words_leg
+    from memoryd.store.search.query import build_query
+    from memoryd.store.search.visibility import Visible
+
+    ledger.put(make_document("a.md", "boat " * 200 + "\n", "a boat and much else\n", "nothing of the kind\n"))
+    with ledger.database.read() as sql:
+        first, second = words_leg(sql, build_query("boat"), 10, Visible()).values()
+    assert 0.9 < first.share < 1
+    assert second.share < first.share - 0.1
+
+
+def test_perfect_score_counts_what_the_memory_lacks() -> None:
+    assert perfect_score(phrases(10, 0)) > 2 * perfect_score(phrases(10))
