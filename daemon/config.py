@@ -120,7 +120,7 @@ class Weights:
 
     words: float = field(default=1.0, metadata=about("Weight of matching words, stemmed.", 0, 100))
     trigram: float = field(default=0.5, metadata=about("Weight of matching parts of words.", 0, 100))
-    vector: float = field(default=0.8, metadata=about("Weight of matching meaning.", 0, 100))
+    vector: float = field(default=0.7, metadata=about("Weight of matching meaning.", 0, 100))
 
 
 @dataclass(frozen=True, slots=True)

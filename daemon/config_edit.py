@@ -15,27 +15,34 @@ _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")
 
 
 def set_values(file: Path, values: Mapping[str, Any]) -> None:
-    """Set these, by dotted key; there need be no file yet. Raises ``ConfigInvalid`` and leaves it as it was.
-
-    Written beside and renamed, so that the file is never half written.
-    """
+    """Set these, by dotted key; there need be no file yet. Raises ``ConfigInvalid`` and leaves it as it was."""
     hint = f"Set {', '.join(f'{key} = {_as_toml(value)}' for key, value in values.items())} yourself"
     file = file.resolve()  # a link to it stays one
-    exists = file.exists()
     try:
-        text = edit_text(file.read_bytes().decode("utf-8-sig") if exists else "", values)
-        if exists and not os.access(file, os.W_OK):
-            raise ConfigInvalid((f"{file} cannot be written: it is read-only",), hint=hint)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside = file.with_name(f".{file.name}.{os.getpid()}")
-        beside.write_bytes(text.encode())
-        if exists:
-            shutil.copymode(file, beside)
-        beside.replace(file)
+        text = edit_text(_read(file) if file.exists() else "", values)
+        _write(file, text)
     except OSError as error:
         raise ConfigInvalid((f"{file} cannot be written: {error.strerror}",), hint=hint) from error
     except ValueError as error:
         raise ConfigInvalid((f"{file} cannot be changed: {error}",), hint=hint) from error
+
+
+def _read(file: Path) -> str:
+    with file.open("r+b") as opened:  # a file that is read-only could still be renamed over
+        return opened.read().decode("utf-8-sig")
+
+
+def _write(file: Path, text: str) -> None:
+    """Written beside and renamed, so that the file is never half written."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(text.encode())
+        if file.exists():
+            shutil.copymode(file, beside)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def edit_text(text: str, values: Mapping[str, Any]) -> str:
@@ -105,4 +112,5 @@ def _plain(header: str) -> str:
 def _as_toml(value: Any) -> str:
     import tomlkit
 
-    return tomlkit.item(value).as_string()
+    text: str = tomlkit.item(value).as_string()
+    return text

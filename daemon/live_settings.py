@@ -42,7 +42,7 @@ def read_table(table: Table) -> dict[str, Any]:
 
 def lay_over(search: Search, values: Values) -> Search:
     """The settings with these values over them. ``InvalidParams`` if they do not go together."""
-    laid = build(Search, _flat(search) | values)
+    laid = build(Search, {**_flat(search), **values})
     problems = [
         f"settings.{key}: cannot change while memoryd runs; set search.{key} in the configuration and restart memoryd"
         for key in AT_START

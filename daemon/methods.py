@@ -6,9 +6,10 @@ import asyncio
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime
 from importlib.metadata import version
 from pathlib import PurePosixPath
 from typing import Any
@@ -28,14 +29,17 @@ from memoryd.daemon.requests import (
     SettingsGetRequest,
     SettingsSetRequest,
     StatusRequest,
+    WhyNotRequest,
 )
 from memoryd.daemon.server import Server
 from memoryd.daemon.status import brief_status, full_status
 from memoryd.daemon.watcher import Watcher
+from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
 from memoryd.store.errors import InvalidParams, NotFound, PathRefused
 from memoryd.store.generations import Pending
 from memoryd.store.search.answer import Answer, Hit, HydeReport
+from memoryd.store.search.filters import FilterReport, report_filters
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import Decay, Hyde, Mmr, SearchQuery, SearchSettings
 from memoryd.store.search.visibility import name_pending
@@ -63,6 +67,7 @@ class Methods:
         return {
             "ping": Method(self.ping),
             "search": Method(self.search),
+            "why_not": Method(self.why_not),
             "get": Method(self.get),
             "status": Method(self.status),
             "index": Method(self.index, timeout_s=math.inf),
@@ -78,30 +83,13 @@ class Methods:
         began = time.perf_counter()
         request = parse_params(SearchRequest, params)
         engine = self._engine
-        workspaces = self._check_workspaces(request.workspace)
-        query = SearchQuery(
-            text=request.query,
-            today=request.as_of or datetime.fromtimestamp(engine.clock()).astimezone().date(),
-            limit=request.limit,
-            min_score=request.min_score,
-            workspaces=workspaces,
-            sources=request.source,
-            paths=request.path,
-            scope=request.scope,
-            exclude=request.exclude,
-            after=request.after,
-            before=request.before,
-            as_of=request.as_of,
-            include_superseded=request.include_superseded,
-            explain=request.explain,
-            hyde=request.hyde,
-        )
+        query = self._query(request)
         answer = search(
             query,
             search_settings(self._live.search(request.settings)),
             engine.database,
             engine.semantics,
-            lambda: self._pending(workspaces or tuple(engine.workspaces), request.scope),
+            lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
             engine.hypotheses.imagine,
         )
         took_ms = round((time.perf_counter() - began) * 1000, 2)
@@ -113,7 +101,21 @@ class Methods:
             hyde=answer.hyde.used if answer.hyde else None,
             **{f"{stage}_ms": round(ms, 2) for stage, ms in answer.timings.items()},
         )
-        return answer_json(answer, took_ms, explain=request.explain)
+        result = answer_json(answer, took_ms, explain=request.explain)
+        if request.explain:
+            with engine.database.read() as sql:
+                result["filters"] = filters_json(report_filters(sql, query))
+        return result
+
+    def why_not(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        began = time.perf_counter()
+        request = parse_params(WhyNotRequest, params)
+        path, line = _inside(request.passage), request.line or 1
+        settings = search_settings(self._live.search(request.settings))
+        workspace, finding = why_not(self._engine, path, line, self._query(request), settings)
+        took_ms = round((time.perf_counter() - began) * 1000, 2)
+        log.info("why_not_done", took_ms=took_ms, verdict=finding.verdict, remedies=len(finding.remedies))
+        return finding_json(finding, request, workspace, path, line, took_ms)
 
     def get(self, params: Mapping[str, Any]) -> dict[str, Any]:
         request = parse_params(GetRequest, params)
@@ -168,6 +170,25 @@ class Methods:
         changed = {key: change["live"] for key, change in described["changed"].items()}
         log.info("settings_changed", persisted=request.persist, changed=changed)
         return described
+
+    def _query(self, request: SearchRequest) -> SearchQuery:
+        return SearchQuery(
+            text=request.query,
+            today=request.as_of or datetime.fromtimestamp(self._engine.clock()).astimezone().date(),
+            limit=request.limit,
+            min_score=request.min_score,
+            workspaces=self._check_workspaces(request.workspace),
+            sources=request.source,
+            paths=request.path,
+            scope=request.scope,
+            exclude=request.exclude,
+            after=request.after,
+            before=request.before,
+            as_of=request.as_of,
+            include_superseded=request.include_superseded,
+            explain=request.explain,
+            hyde=request.hyde,
+        )
 
     def _pending(self, workspaces: tuple[str, ...], scope: str | None) -> list[Pending]:
         with self._engine.database.read() as sql:
@@ -237,13 +258,26 @@ def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, A
         "pending": [asdict(entry) for entry in answer.pending if entry.path][:PENDING_LISTED],
         "pending_count": len(answer.pending),  # with those that the caller may not know by name
         "degraded": asdict(answer.degraded) if answer.degraded else None,
+        "absence": asdict(answer.absence) if answer.absence else None,
         "hyde": hyde_json(answer.hyde, explain=explain) if answer.hyde else None,
         "took_ms": took_ms,
     }
     if explain:
         result["timings_ms"] = {stage: round(ms, 3) for stage, ms in answer.timings.items()}
         result["candidates"] = answer.candidates
+        result["weights"] = {
+            leg: {name: round(value, 4) for name, value in asdict(weight).items()}
+            for leg, weight in answer.weights.items()
+        }
+        result["lost"] = dict(Counter(lost.stage for lost in answer.lost))
     return result
+
+
+def filters_json(report: FilterReport) -> dict[str, Any]:
+    """Which were on, and how many documents they leave."""
+    plain = {name: value.isoformat() if isinstance(value, date) else value for name, value in report.on.items()}
+    on = {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+    return {"on": on, "documents": report.documents, "of": report.of}
 
 
 def hyde_json(report: HydeReport, *, explain: bool) -> dict[str, Any]:
@@ -277,9 +311,11 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
         candidate = hit.candidate
         result["explain"] = {
             "legs": {
-                leg: {"rank": place.rank, "score": round(place.score, 4)} for leg, place in candidate.legs.items()
+                leg: {"rank": place.rank, "score": round(place.score, 4), "share": round(place.share, 4)}
+                for leg, place in candidate.legs.items()
             },
             "fused": round(candidate.fused, 4),
+            "relevance": round(candidate.relevance, 4),
             "decay": round(candidate.decay, 4),
             "age_days": candidate.age_days,
         }

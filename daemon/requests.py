@@ -66,6 +66,29 @@ class SearchRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class WhyNotRequest(SearchRequest):
+    """Tells where a passage was lost on its way into a search's hits. Takes what ``search`` takes, and the passage."""
+
+    passage: str = field(
+        kw_only=True, metadata=rule("The passage: PATH:LINE or PATH#LLINE, relative to its workspace.", blank=False)
+    )
+    line: int | None = field(
+        default=None,
+        kw_only=True,
+        metadata=rule("The line, from 1, where passage does not name it.", minimum=1, maximum=LAST_LINE),
+    )
+
+    def __post_init__(self) -> None:
+        SearchRequest.__post_init__(self)  # with slots, super() knows the class as it was before them
+        place = _PLACE.fullmatch(self.passage) if self.line is None else None
+        if place:
+            object.__setattr__(self, "passage", place["path"])
+            object.__setattr__(self, "line", int(place["first"]))
+        if not self.line:
+            raise InvalidParams("passage names no line, which are counted from 1.", hint="Write PATH:LINE.")
+
+
+@dataclass(frozen=True, slots=True)
 class GetRequest:
     """Reads a document or some of its lines. ``path`` may be a citation: ``notes.md#L10-L20``, ``notes.md:10-20``."""
 

@@ -15,6 +15,7 @@ UNSPACED = (
 )
 _HANGUL = "\uac00-\ud7af"  # written with spaces, but particles are glued to the words
 _WORDS = re.compile(rf"[{UNSPACED}]+|[{_HANGUL}]+|[^\W{UNSPACED}{_HANGUL}]+")
+_RUN = re.compile(rf"[{UNSPACED}]")
 _PAIRED = re.compile(rf"[{UNSPACED}{_HANGUL}]")
 
 
@@ -30,6 +31,16 @@ def fold(text: str) -> str:
 def is_unspaced(word: str) -> bool:
     """Whether a word is of a script whose words are indexed in pairs of characters."""
     return _PAIRED.match(word) is not None
+
+
+def is_run(word: str) -> bool:
+    """Whether a word is a run of a script that has no spaces: a clause, more likely than a word."""
+    return _RUN.match(word) is not None
+
+
+def split_runs(text: str) -> list[str]:
+    """The words of a text, and the runs of scripts without spaces whole."""
+    return _WORDS.findall(fold(text))
 
 
 def split_words(text: str) -> list[str]:

@@ -164,6 +164,13 @@ class Writer:
         words = self._random.sample(CJK[language], 3)
         return ("" if language != "ko" else " ").join(words)
 
+    def short_query(self) -> str:
+        """One or two characters of a Chinese, Japanese or Korean word."""
+        word = self._random.choice(CJK[self._random.choice(list(CJK))])
+        length = self._random.randint(1, 2)
+        start = self._random.randint(0, max(0, len(word) - length))
+        return word[start : start + length]
+
     def saved_note(self, word: str) -> str:
         """A note of a typical size with a word that no other has."""
         self._topic = self._random.choice(list(TOPICS))

@@ -6,12 +6,16 @@ from typing import Any
 
 
 def print_report(result: dict[str, Any]) -> None:
-    corpus, machine = result["corpus"], result["machine"]
-    print(
-        f"\nmemoryd bench · {corpus['notes']} notes, {corpus['chunks']} chunks, {corpus['passages']} passages · "
-        f"{machine['cores']} cores, load {machine['load_before']:.1f} → {machine['load_after']:.1f}"
-    )
-    for rows in (_index(result), _search(result), _save(result), _rest(result)):
+    machine = result["machine"]
+    facts = [f"{machine['cores']} cores, load {machine['load_before']:.1f} → {machine['load_after']:.1f}"]
+    tables = []
+    if corpus := result.get("corpus"):
+        facts.insert(0, f"{corpus['notes']} notes, {corpus['chunks']} chunks, {corpus['passages']} passages")
+        tables += [_index(result), _search(result), _save(result), _rest(result)]
+    if "large" in result:
+        tables.append(_large(result["large"]))
+    print("\n" + " · ".join(["memoryd bench", *facts]))
+    for rows in tables:
         print()
         for name, value, beside in rows:
             print(f"  {name:<34}{value:>14}   {beside}".rstrip())
@@ -60,6 +64,30 @@ def _search(result: dict[str, Any]) -> list[Row]:
         *stages,
         ("while new notes are indexed", _both(busy), f"{busy['queries']} queries"),
     ]
+
+
+def _large(large: dict[str, Any]) -> list[Row]:
+    """The first kind with its stages below it, the others with theirs beside them."""
+    (kind, first), *others = large["kinds"].items()
+    bare = first["bare_ms"]
+    return [
+        (f"SEARCH IN {large['chunks']} CHUNKS, warm", "p50 / p95 ms", "beside a bare embedding"),
+        ("bare query embedding", _both(bare), ""),
+        (kind, _both(first["search_ms"]), _times(first)),
+        *(
+            (f"  {stage}", _both(times), f"{times['p50'] / bare['p50']:.1f} ×")
+            for stage, times in first["stages_ms"].items()
+        ),
+        *((kind, _both(other["search_ms"]), f"{_times(other)} · {_stages(other)}") for kind, other in others),
+    ]
+
+
+def _times(measured: dict[str, Any]) -> str:
+    return f"{measured['ratio']:.1f} × (CPU {measured['cpu_ratio']:.1f} ×)"
+
+
+def _stages(measured: dict[str, Any]) -> str:
+    return ", ".join(f"{stage} {times['p50']:.0f}" for stage, times in measured["stages_ms"].items())
 
 
 def _save(result: dict[str, Any]) -> list[Row]:

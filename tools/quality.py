@@ -24,6 +24,7 @@ from quality_plot import draw_bars, draw_lines
 from quality_report import replace_tables, tables
 from quality_units import CURVE, Pool, RememberedQueries, Unit, find_units, unpack
 
+from memoryd.daemon.commands.assignments import split_assignments
 from memoryd.daemon.commands.progress import IndexProgress
 from memoryd.daemon.config import Weights
 from memoryd.daemon.config_file import load_config
@@ -53,7 +54,7 @@ def main() -> int:
     try:
         data = find_data(environ)
         benches = choose(find_units(data), arguments.bench)
-        overrides = dict(pair.split("=", 1) for pair in arguments.set)
+        overrides = split_assignments(arguments.set)
         result = measure(benches, overrides, environ, ablations=not arguments.default_only)
     except (MemorydError, CannotMeasure) as error:
         say(f"quality: {error}")
@@ -105,7 +106,8 @@ def choose(benches: dict[str, list[Unit]], names: Sequence[str]) -> dict[str, li
         raise CannotMeasure(f"there is no benchmark {unknown[0]}; there are: {', '.join(benches) or 'none'}")
     if not benches:
         raise CannotMeasure("the folder has no benchmarks: <bench>/dev[/<unit>]/queries.jsonl")
-    return {name: benches[name] for name in names} if names else benches
+    barred = [bar.bench for bar in BARS if bar.bench in benches]
+    return {name: benches[name] for name in names or (*barred, *benches)}  # in the order of the bars
 
 
 def measure(
@@ -121,8 +123,6 @@ def measure(
         result["benches"][name] = describe(pool)
         result["bars"] += check_bars(name, pool)
         say(f"{name}: {len(pool.queries)} queries on {len(units)} memories, {time.perf_counter() - start:.0f} s")
-    order = [(bar.bench, bar.measure, bar.kind) for bar in BARS]
-    result["bars"].sort(key=lambda bar: order.index((bar["bench"], bar["measure"], bar["kind"])))
     say(f"{time.perf_counter() - began:.0f} s in all")
     return result
 

@@ -25,6 +25,7 @@ from memoryd.store.search.metrics import first_rank, mean, percentile, wilson
 from memoryd.store.search.pipeline import Semantics
 
 CURVE = range(1, 11)
+KEPT = ("queries", "line.hit@1", "line.hit@6", "line.hit@10", "line.recall@10", "line.ndcg@10", "doc.ndcg@10")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class Pool:
         whole = percentile([answer.milliseconds for answer in self.asked[default]], 0.5)
         return {
             **report,
+            "by_type": {kind: {name: row[name] for name in KEPT} for kind, row in report["by_type"].items()},
             "search_per_embedding": round(whole / embedding, 1) if embedding else None,
             "variants": {variant: self._variant(variant) for variant in self.asked},
         }
@@ -124,6 +126,6 @@ class Pool:
         ranks = [first_rank(query.gold, answer.hits) for query, answer in pairs]
         within = [sum(1 for rank in ranks if rank is not None and rank <= cut) / len(ranks) for cut in CURVE]
         return {
-            **{name: round(value, 4) for name, value in measures.items() if name.startswith(("line.", "doc."))},
+            **{name: round(measures[name], 4) for name in KEPT if name in measures},
             "curve": [round(share, 4) for share in within],
         }

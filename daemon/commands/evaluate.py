@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoryd.daemon.commands.assignments import split_assignments
 from memoryd.daemon.commands.options import AddCommon
 from memoryd.daemon.commands.output import plural, print_json, say
 from memoryd.store.errors import InvalidParams
@@ -84,10 +85,7 @@ def load(arguments: argparse.Namespace, file: Path | None) -> Config:
     """A configuration file with ``--set`` over it, for the workspace to measure."""
     from memoryd.daemon.config_file import load_config
 
-    pairs = [setting.partition("=") for setting in arguments.set]
-    if wrong := [key for key, equals, _ in pairs if not equals]:
-        raise InvalidParams(f"--set {wrong[0]}: no value", hint="Write --set search.rrf_k=20")
-    overrides = {key: value for key, _, value in pairs}
+    overrides = split_assignments(arguments.set)
     return load_config(file, os.environ, Path.cwd(), overrides=overrides, workspaces=[arguments.workspace.resolve()])
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from memoryd.daemon.commands.assignments import search_table
+from memoryd.daemon.commands.explanation import explain_answer, explain_hit
 from memoryd.daemon.commands.options import AddCommon, connect
 from memoryd.daemon.commands.output import console, plural, print_json, say
 from memoryd.daemon.commands.snippets import inert, shorten_snippet
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 VISIBILITY = ("scope", "exclude", "after", "before", "as_of", "include_superseded")
 
@@ -23,6 +28,14 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         epilog="The citation PATH#LFROM-LTO can be given to 'memoryd get' as it stands.",
     )
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for, in any words and any script")
+    add_options(parser)
+    parser.add_argument("--explain", action="store_true", help="show how each score came about")
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What a search takes besides the query."""
     parser.add_argument(
         "--limit", "-n", type=int, metavar="N", help="at most N hits (1 to 100; default from the config)"
     )
@@ -47,20 +60,32 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         action=argparse.BooleanOptionalAction,
         help="search by a hypothetical answer of the language model in [llm], or not (default from the config)",
     )
-    parser.add_argument("--explain", action="store_true", help="show how each score came about")
-    add_common(parser)
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of [search] for this query alone, e.g. fusion=rrf or weights.vector=0 (repeatable)",
+    )
+
+
+def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The query and its options as the daemon takes them."""
+    params: dict[str, Any] = {"query": " ".join(arguments.query)}
+    for name in ("limit", "min_score", "source", "path", "workspace", *VISIBILITY):
+        value = getattr(arguments, name)
+        if value is not None and value is not False and value != []:  # 0 is the daemon's to refuse
+            params[name] = value
+    if arguments.hyde is not None:
+        params["hyde"] = arguments.hyde
+    if arguments.set:
+        params["settings"] = search_table(arguments.set)
+    return params
 
 
 def run(arguments: argparse.Namespace) -> int:
-    params: dict[str, Any] = {"query": " ".join(arguments.query), "explain": arguments.explain}
-    for name in ("limit", "min_score", "source", "path", "workspace", *VISIBILITY):
-        if getattr(arguments, name) not in (None, [], False):
-            params[name] = getattr(arguments, name)
-    if arguments.hyde is not None:
-        params["hyde"] = arguments.hyde
     with connect(arguments) as client:
-        answer = client.call("search", params)
+        answer = client.call("search", {**read_options(arguments), "explain": arguments.explain})
     if arguments.json:
         print_json(answer)
     else:
@@ -79,13 +104,18 @@ def print_answer(answer: dict[str, Any]) -> None:
             sys.stdout.write(f"    {outdated(hit)}\n")
         sys.stdout.writelines(f"    {line}\n" for line in hit["snippet"].splitlines())
         if "explain" in hit:
-            sys.stdout.write(f"    = {explained(hit)}\n")
+            sys.stdout.writelines(f"    = {line}\n" for line in explain_hit(hit, answer["results"]))
+    if "weights" in answer:
+        sys.stdout.writelines(f"= {line}\n" for line in explain_answer(answer))
 
 
 def print_caveats(answer: dict[str, Any]) -> None:
     """What must be known to judge the answer; on stderr, where it does not disturb a pipe."""
     if not answer["results"]:
-        say("Nothing found.")
+        absence = answer["absence"]
+        say(f"Nothing found: {absence['reason']}." if absence else "Nothing found.")
+        if absence and absence["hint"]:
+            say(f"  → {absence['hint']}")
     if answer["degraded"]:
         say(f"By keywords alone: {answer['degraded']['reason']}.")
         if answer["degraded"]["hint"]:
@@ -115,15 +145,6 @@ def outdated(hit: dict[str, Any]) -> str:
     return f"superseded by {hit['superseded_by']}" if hit["superseded_by"] else "superseded"
 
 
-def explained(hit: dict[str, Any]) -> str:
-    explain = hit["explain"]
-    legs = [f"{leg} #{place['rank']} ({place['score']:.3f})" for leg, place in explain["legs"].items()]
-    age = "evergreen" if explain["age_days"] is None else f"{plural(explain['age_days'], 'day')} old"
-    return (
-        f"{hit['score']:.3f} = {' + '.join(legs)} → fused {explain['fused']:.3f} × decay {explain['decay']:.3f} ({age})"
-    )
-
-
 def _print_pretty(answer: dict[str, Any]) -> None:
     from rich.padding import Padding
     from rich.text import Text
@@ -142,7 +163,18 @@ def _print_pretty(answer: dict[str, Any]) -> None:
             out.print(Padding(Text(outdated(hit), style="red"), (0, 0, 0, 4)))
         out.print(Padding(shorten_snippet(hit, _SNIPPET_LINES), (0, 0, 0, 4)))
         if "explain" in hit:
-            out.print(Padding(Text(explained(hit), style="dim"), (0, 0, 0, 4)))
+            _print_dim(out, explain_hit(hit, answer["results"]))
         out.print()
     if answer["results"]:
         out.print(f"[dim]{plural(len(answer['results']), 'hit')} in {answer['took_ms']:.0f} ms[/dim]")
+    if "weights" in answer:
+        out.print()
+        _print_dim(out, explain_answer(answer))
+
+
+def _print_dim(out: Console, lines: list[str]) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    for line in lines:
+        out.print(Padding(Text(inert(line), style="dim"), (0, 0, 0, 4)))

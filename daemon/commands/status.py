@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +142,7 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     facts.add_row("  socket", f"{server['socket']} · {plural(server['connections'], 'connection')}")
     if changed := status["live_settings"]:
         words = " · ".join(
-            f"{key} = {_json(value['live'])} (configured: {_json(value['configured'])})"
+            f"search.{key} = {json.dumps(value['live'])} (configured: {json.dumps(value['configured'])})"
             for key, value in changed.items()
         )
         facts.add_row("  live settings", f"{words} · until a restart, or 'memoryd config set --reset'")

@@ -115,6 +115,15 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
+class Absence:
+    """Why there are no hits."""
+
+    reason: str
+    hint: str | None
+    best_score: float  # of what was looked at
+
+
+@dataclass(frozen=True, slots=True)
 class HydeReport:
     """What became of the wish for a hypothetical answer."""
 
@@ -134,4 +143,5 @@ class Answer:
     candidates: dict[str, int] = field(default_factory=dict)  # leg -> chunks it brought
     weights: dict[str, Weight] = field(default_factory=dict)  # leg -> what it counted
     lost: list[Lost] = field(default_factory=list)  # candidates that did not become hits
+    absence: Absence | None = None  # None = there are hits
     hyde: HydeReport | None = None  # None = not asked for

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,25 +15,22 @@ from statistics import fmean
 import numpy as np
 
 from memoryd.store.database import Database
-from memoryd.store.folding import UNSPACED
+from memoryd.store.folding import is_run, split_runs
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.legs import trigram_leg, vector_leg, words_leg
-from memoryd.store.search.noise import SCRIPTS, Noise, Script, noise_record, script_of
+from memoryd.store.search.noise import NOISE_VERSION, Noise, noise_record, script_of
 from memoryd.store.search.query import build_query
 from memoryd.store.search.request import Semantics
 from memoryd.store.search.visibility import Visible
 
-_SAMPLE = 400  # passages
+_SAMPLE = 600  # passages
 _FEWEST = 8  # passages of a script; of fewer nothing can be learned
 _QUERIES = 32  # of each script
 _WORDS = 9  # about as many as a question has
 _RUNS = 5  # of three characters each
 _POOL = 10  # chunks; the best of them is looked at
 _CHANGED = 0.2  # of the chunks, since the last measurement
-
-_SPACED_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+")
-_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]{{3,}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +45,22 @@ def calibration_due(sql: sqlite3.Connection, fingerprint: str) -> bool:
     chunks = _count_chunks(sql)
     if row is None:
         return chunks > 0
-    before = json.loads(row[0])["chunks"]
-    return bool(abs(chunks - before) > _CHANGED * max(before, 1))
+    record = json.loads(row[0])
+    before = record["chunks"]
+    return record.get("version") != NOISE_VERSION or bool(abs(chunks - before) > _CHANGED * max(before, 1))
 
 
-def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) -> dict[Script, Noise]:
+def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) -> dict[str, Noise]:
     """Measure and keep. Raises what the embedder and the vector index raise."""
     with database.read() as sql:
         chunks = _count_chunks(sql)
         rows = sql.execute("SELECT id, text FROM passages WHERE text_hash IS NOT NULL ORDER BY id LIMIT ?", (_SAMPLE,))
         passages = [_Passage(*row) for row in rows]
-    measured: dict[Script, Noise] = {}
-    for script in SCRIPTS:
-        drawn = [passage for passage in passages if script_of(passage.text) == script]
+    by_script: dict[str, list[_Passage]] = {}
+    for passage in passages:
+        by_script.setdefault(script_of(passage.text), []).append(passage)
+    measured: dict[str, Noise] = {}
+    for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0])):
         nonsense = make_nonsense([passage.text for passage in drawn], script)
         if nonsense:
             measured[script] = _measure(database, semantics, drawn, nonsense)
@@ -69,22 +68,23 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
     return measured
 
 
-def make_nonsense(texts: Sequence[str], script: Script) -> list[str]:
-    """Queries of words that stand in different passages. None from too few of them."""
-    pattern, count, joint = (_SPACED_WORD, _WORDS, " ") if script == "spaced" else (_UNSPACED_RUN, _RUNS, "")
-    found = [pieces for text in texts if (pieces := pattern.findall(text))]
+def make_nonsense(texts: Sequence[str], script: str) -> list[str]:
+    """Queries of words of a script that stand in different passages. None from too few of them."""
+    found = [words for text in texts if (words := [word for word in split_runs(text) if script_of(word) == script])]
     if len(found) < _FEWEST:
         return []
     chance = random.Random(0)  # noqa: S311 - nothing is secret here
-    return [joint.join(_draw(chance, chance.choice(found), script) for _ in range(count)) for _ in range(_QUERIES)]
+    return [_draw(chance, found) for _ in range(_QUERIES)]
 
 
-def _draw(chance: random.Random, pieces: Sequence[str], script: Script) -> str:
-    piece = chance.choice(pieces)
-    if script == "spaced":
-        return piece
-    start = chance.randrange(len(piece) - 2)
-    return piece[start : start + 3]
+def _draw(chance: random.Random, found: Sequence[Sequence[str]]) -> str:
+    """About as many words as a question has; of a script without spaces, about as many characters."""
+    drawn: list[str] = []
+    while len(drawn) < (_RUNS if drawn and is_run(drawn[0]) else _WORDS):
+        word = chance.choice(chance.choice(found))
+        start = chance.randrange(max(1, len(word) - 2)) if is_run(word) else 0
+        drawn.append(word[start : start + 3] if is_run(word) else word)
+    return "".join(drawn) if is_run(drawn[0]) else " ".join(drawn)
 
 
 def _measure(database: Database, semantics: Semantics, passages: Sequence[_Passage], nonsense: Sequence[str]) -> Noise:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
@@ -25,12 +27,22 @@ def decay_factor(age_days: int | None, decay: Decay) -> float:
 
 
 def apply_decay(sql: sqlite3.Connection, candidates: list[Candidate], today: date, decay: Decay) -> list[Candidate]:
+    dates = dict(_read_dates(sql, [candidate.chunk_id for candidate in candidates]))
     aged = []
     for candidate in candidates:
-        written, evergreen = sql.execute(
-            "SELECT d.date, d.evergreen FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id = ?",
-            (candidate.chunk_id,),
-        ).fetchone()
+        written, evergreen = dates[candidate.chunk_id]
         age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=bool(evergreen))
         aged.append(replace(candidate, age_days=age, decay=decay_factor(age, decay)))
     return sorted(aged, key=lambda candidate: -candidate.score)
+
+
+def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> Iterator[tuple[int, tuple[str | None, int]]]:
+    rows = sql.execute(
+        """
+        SELECT c.id, d.date, d.evergreen FROM json_each(?) wanted
+          JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
+        """,
+        (json.dumps(chunks),),
+    )
+    for chunk, written, evergreen in rows:
+        yield chunk, (written, evergreen)

@@ -18,7 +18,6 @@ from memoryd.store.search.duplicates import drop_duplicates, put_words_first
 from memoryd.store.search.highlights import Marker
 from memoryd.store.search.mmr import WINDOW, diversify, mean_vector, measure_similarities
 from memoryd.store.search.neighbours import REACH, Joined, join_neighbours
-from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.request import SearchQuery, SearchSettings
 from memoryd.store.search.snippet import best_passage, cut_snippet, lines_of
 from memoryd.store.search.superseded import mark_superseded
@@ -28,7 +27,6 @@ def select_hits(
     sql: sqlite3.Connection,
     candidates: Sequence[Candidate],
     query: SearchQuery,
-    keywords: KeywordQuery,  # noqa: ARG001
     settings: SearchSettings,
     vectors: VectorIndex | None,
     *,

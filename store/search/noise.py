@@ -8,19 +8,16 @@ that says the same everywhere. It is a property of the model, the memory and the
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from functools import lru_cache
 
-from memoryd.store.folding import UNSPACED
-
-Script = Literal["spaced", "unspaced"]
-SCRIPTS: tuple[Script, ...] = ("spaced", "unspaced")
-
-_LETTERS = re.compile(r"[^\W\d_]")
-_UNSPACED_LETTERS = re.compile(rf"[{UNSPACED}]")
+_ONE_SCRIPT = {"cjk", "hiragana", "katakana", "katakana-hiragana", "ideographic"}  # Japanese is written in all of them
+HAN = "han"
+NOISE_VERSION = 1  # raise it when noise is measured differently
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +31,31 @@ class Noise:
         return self.shares.get(leg, 0.0)
 
 
-def script_of(text: str) -> Script:
-    """Whether most of a text's letters are of scripts written without spaces between words."""
-    letters = len(_LETTERS.findall(text))
-    return "unspaced" if 2 * len(_UNSPACED_LETTERS.findall(text)) > letters else "spaced"
+def script_of(text: str) -> str:
+    """The script that most letters of a text are of, by its name in Unicode; empty where there is no letter."""
+    scripts = Counter(_script(character) for character in text if character.isalpha())
+    return scripts.most_common(1)[0][0] if scripts else ""
 
 
-def read_noise(sql: sqlite3.Connection, script: Script) -> Noise:
-    """As it was measured last for the active generation; for a script with too few notes, as for the other."""
+@lru_cache(maxsize=65_536)
+def _script(letter: str) -> str:
+    name = unicodedata.name(letter, "unknown").lower().removeprefix("halfwidth ").removeprefix("fullwidth ")
+    script = name.split()[0]
+    return HAN if script in _ONE_SCRIPT or script.startswith("cjk") else script
+
+
+def read_noise(sql: sqlite3.Connection, script: str) -> Noise:
+    """As it was measured last for the active generation; for a script with too few notes, as for the commonest."""
     row = sql.execute(
         "SELECT value FROM meta WHERE key = 'noise:' || ifnull((SELECT fingerprint FROM generations WHERE active), '')"
     ).fetchone()
-    measured = json.loads(row[0])["scripts"] if row else {}
+    record = json.loads(row[0]) if row else {}
+    measured = record["scripts"] if record.get("version") == NOISE_VERSION else {}
     found = measured.get(script) or next(iter(measured.values()), None)
     return Noise(**found) if found else Noise()
 
 
-def noise_record(scripts: Mapping[Script, Noise], chunks: int) -> str:
+def noise_record(scripts: Mapping[str, Noise], chunks: int) -> str:
     """What is kept in the ledger; ``chunks`` tells later whether the memory has changed much since."""
-    return json.dumps({"chunks": chunks, "scripts": {script: asdict(noise) for script, noise in scripts.items()}})
+    measured = {script: asdict(noise) for script, noise in scripts.items()}
+    return json.dumps({"version": NOISE_VERSION, "chunks": chunks, "scripts": measured})

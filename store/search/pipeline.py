@@ -10,6 +10,7 @@ from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import VectorIndex
+from memoryd.store.search.absence import explain_absence
 from memoryd.store.search.answer import Answer, Degraded, HydeReport
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import apply_decay
@@ -26,7 +27,7 @@ from memoryd.store.search.legs import Ranking, trigram_leg, vector_leg, words_le
 from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
-from memoryd.store.search.visibility import find_visible
+from memoryd.store.search.visibility import Visible, find_visible
 
 
 def search(
@@ -75,7 +76,11 @@ def search(
             values = {leg: weight.value for leg, weight in weights.items()}
             candidates = calibrate(fuse(rankings, values, fusion, settings.rrf_k, unknown), weights, fusion)
             candidates = apply_decay(sql, candidates, query.today, settings.decay)
-            hits, lost = select_hits(sql, candidates, query, keywords, settings, vectors)
+            hits, lost = select_hits(sql, candidates, query, settings, vectors)
+
+    limit = settings.limit if query.limit is None else query.limit
+    min_score = settings.min_score if query.min_score is None else query.min_score
+    filtered = visible != Visible()
 
     return Answer(
         query=query.text,
@@ -86,6 +91,7 @@ def search(
         candidates={leg: len(ranking) for leg, ranking in rankings.items()},
         weights=weights,
         lost=lost,
+        absence=explain_absence(hits, lost, min_score, filtered=filtered, limit=limit),
         hyde=hyde,
     )
 

@@ -270,8 +270,8 @@ def test_scope_is_kept_and_never_starves_in_lancedb_itself(ledger: Ledger, tmp_p
     hidden = [f"the safe opens with {number} turns\n" for number in range(60)]
     for number, text in enumerate(hidden):
         ledger.put(replace(make_document(f"memory/bob/{number}.md", text), scope="user:bob"))
-    ledger.put(replace(make_document("memory/ana.md", "something else entirely\n"), scope="user:ana"))
-    texts = [*hidden, "something else entirely\n"]
+    ledger.put(replace(make_document("memory/ana.md", "nothing that opens\n"), scope="user:ana"))
+    texts = [*hidden, "nothing that opens\n"]
     ledger.embed(lance.vectors, dict(zip(texts, lance.embedder.embed_documents(texts), strict=True)))
     weights = {"words": 0.0, "trigram": 0.0, "vector": 1.0}
     settings = replace(SearchSettings(candidates=5), weights=weights)

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryd.daemon.params import parse_params
-from memoryd.daemon.requests import GetRequest, IndexRequest, PingRequest, SearchRequest, StatusRequest
+from memoryd.daemon.requests import (
+    GetRequest,
+    IndexRequest,
+    PingRequest,
+    SearchRequest,
+    SettingsGetRequest,
+    SettingsSetRequest,
+    StatusRequest,
+)
 from memoryd.store.errors import InvalidParams
 
 
@@ -106,8 +114,15 @@ def test_params_by_position_are_refused_with_the_remedy():
     assert "object" in problems(SearchRequest, ["tea"]).hint
 
 
+def test_settings_are_an_object_and_nothing_else():
+    assert parse_params(SearchRequest, {"query": "q", "settings": {"fusion": "rrf"}}).settings == {"fusion": "rrf"}
+    assert parse_params(SearchRequest, {"query": "q", "settings": {}}).settings == {}
+    for wrong in ("fusion=rrf", ["fusion"], True, 3):
+        assert problems(SearchRequest, {"query": "q", "settings": wrong}).message == "settings must be an object."
+
+
 @pytest.mark.parametrize("nothing", [{}, [], None])
-@pytest.mark.parametrize("cls", [StatusRequest, PingRequest, IndexRequest])
+@pytest.mark.parametrize("cls", [StatusRequest, PingRequest, IndexRequest, SettingsGetRequest])
 def test_methods_without_required_params_take_nothing(cls, nothing):
     assert parse_params(cls, nothing) == cls()
 
@@ -169,12 +184,16 @@ ANY = st.recursive(
     max_leaves=6,
 )
 NAMES = (
-    st.sampled_from(["query", "limit", "min_score", "source", "path", "from", "to", "force", "scope", "as_of"])
+    st.sampled_from(
+        ["query", "limit", "min_score", "source", "path", "from", "to", "force", "scope", "as_of", "settings", "reset"]
+    )
     | st.text()
 )
 
 
-@given(st.sampled_from([SearchRequest, GetRequest, IndexRequest]), st.dictionaries(NAMES, ANY) | ANY)
+@given(
+    st.sampled_from([SearchRequest, GetRequest, IndexRequest, SettingsSetRequest]), st.dictionaries(NAMES, ANY) | ANY
+)
 def test_any_params_are_taken_or_refused_never_worse(cls, params):
     try:
         parse_params(cls, params)

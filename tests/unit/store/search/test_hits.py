@@ -16,7 +16,6 @@ from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import Candidate, Hit, LegRank, Lines, Lost
 from memoryd.store.search.hits import select_hits
 from memoryd.store.search.mmr import WINDOW
-from memoryd.store.search.query import build_query
 from memoryd.store.search.request import Mmr, SearchQuery, SearchSettings
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger
@@ -36,9 +35,7 @@ def select(
 ) -> tuple[list[Hit], list[Lost]]:
     query = replace(SearchQuery(text, date(2026, 11, 15)), **options)
     with ledger.database.read() as sql:
-        return select_hits(
-            sql, candidates, query, build_query(text), settings or SearchSettings(), vectors, reach=reach
-        )
+        return select_hits(sql, candidates, query, settings or SearchSettings(), vectors, reach=reach)
 
 
 def ranked(ledger: Ledger, *texts: str, legs: dict[str, LegRank] | None = None) -> list[Candidate]:

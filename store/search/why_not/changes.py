@@ -25,6 +25,9 @@ class Change:
         return self.setting.startswith(SETTINGS)
 
 
+Changes = tuple[Change, ...]
+
+
 def apply_changes(
     query: SearchQuery, settings: SearchSettings, changes: Iterable[Change]
 ) -> tuple[SearchQuery, SearchSettings]:
@@ -34,6 +37,12 @@ def apply_changes(
         else:
             query = _with_option(query, change.setting, change.value)
     return query, settings
+
+
+def merge_changes(changes: Changes, more: Changes) -> Changes:
+    """The later word about a setting counts."""
+    later = {change.setting for change in more}
+    return (*(change for change in changes if change.setting not in later), *more)
 
 
 def _with_option(query: SearchQuery, name: str, value: Any) -> SearchQuery:

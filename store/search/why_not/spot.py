@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memoryd.store.search.answer import Answer, Candidate, Hit, Lost
-from memoryd.store.search.target import Target
+from memoryd.store.search.why_not.target import Target
 
 SpotStage = Literal["found", "duplicate", "min_score", "limit", "absent"]
 
@@ -40,9 +40,8 @@ def locate(answer: Answer, target: Target) -> Spot:
     lost = min(ours, key=lambda each: (_NEARNESS[each.stage], -each.candidate.score))
     standing = _standing(answer, lost.candidate)
     if lost.stage == "duplicate":
-        found = _hit_of(answer, lost)
-        place, hit = found or (None, None)
-        return Spot("duplicate", lost.candidate, hit, place, standing, lost.by)
+        first = _place_of(answer, lost)
+        return Spot("duplicate", lost.candidate, answer.hits[first - 1] if first else None, first, standing, lost.by)
     stage: SpotStage = "min_score" if lost.stage == "min_score" else "limit"
     return Spot(stage, lost.candidate, standing=standing)
 
@@ -53,10 +52,10 @@ def _standing(answer: Answer, candidate: Candidate) -> int:
     return 1 + sum(other.score > candidate.score for other in others)
 
 
-def _hit_of(answer: Answer, lost: Lost) -> tuple[int, Hit] | None:
-    """The hit that has the text of a duplicate: the chunk that stands for it, or what that one joined."""
+def _place_of(answer: Answer, lost: Lost) -> int | None:
+    """Of the hit that has the text of a duplicate: the chunk that stands for it, or the one that this joined."""
     joined = next((each.by for each in answer.lost if each.candidate.chunk_id == lost.by and each.by), None)
     for place, hit in enumerate(answer.hits, start=1):
         if hit.candidate.chunk_id in (lost.by, joined):
-            return place, hit
+            return place
     return None

@@ -1,0 +1,24 @@
+"""Why there are no hits: an empty answer that does not say why looks like a broken one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memoryd.store.search.answer import Absence, Hit, Lost
+
+
+def explain_absence(
+    hits: Sequence[Hit], lost: Sequence[Lost], min_score: float, *, filtered: bool, limit: int
+) -> Absence | None:
+    if hits or limit == 0:
+        return None
+    best = max((each.candidate.score for each in lost), default=0.0)
+    if best > 0:
+        count = f"the best of {len(lost)} candidates" if len(lost) > 1 else "the only candidate"
+        return Absence(
+            f"{count} scores {best:.2f}, less than min_score {min_score:.2f}: nothing here seems to answer this",
+            "Ask in other words, or with a min_score of 0 to see what there is",
+            best,
+        )
+    where = "among what the filters leave" if filtered else "in this memory"
+    return Absence(f"nothing {where} has these words or this meaning", None, 0.0)

@@ -1,0 +1,71 @@
+"""The large memory of ``make bench``, small, as a process with the real model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STAGES = {"words", "trigram", "embed", "vector", "rank", "all else"}
+
+Bench = Callable[[int], dict[str, Any]]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, default_model: Path, models_dir: Path) -> Path:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    (cache / "models").symlink_to(models_dir)
+    return cache
+
+
+@pytest.fixture
+def bench(tmp_path: Path, cache: Path) -> Bench:
+    def run(chunks: int) -> dict[str, Any]:
+        words = ["--large-only", "--large-chunks", str(chunks), "--queries", "8", "--json", str(tmp_path / "out.json")]
+        done = subprocess.run(
+            [sys.executable, ROOT / "tools/bench.py", *words],
+            env={**os.environ, "MEMORYD_PATHS__CACHE": str(cache)},
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        result: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
+        return result
+
+    return run
+
+
+def test_every_kind_of_query_is_measured_beside_its_bare_embedding(bench: Bench) -> None:
+    result = bench(40)
+    assert result["large"]["chunks"] >= 40
+    kinds = result["large"]["kinds"]
+    assert len(kinds) == 6
+    for measured in kinds.values():
+        assert set(measured["stages_ms"]) == STAGES
+        assert min(measured["search_ms"]["p50"], measured["bare_ms"]["p50"], measured["cpu_ratio"]) > 0
+    (bar,) = result["bars"]
+    assert f"{result['large']['chunks']} chunks" in bar
+    assert result["bars"][bar] == (kinds["natural language"]["ratio"] <= 10)
+
+
+def test_memory_is_kept_for_the_next_run_and_made_anew_for_another_size(bench: Bench, cache: Path) -> None:
+    def notes() -> tuple[str, int]:
+        (folder,) = (cache / "bench").iterdir()  # one at a time
+        return folder.name, (folder / "notes").stat().st_ino
+
+    bench(20)
+    first = notes()
+    bench(20)
+    assert notes() == first
+    bench(30)
+    assert notes() != first

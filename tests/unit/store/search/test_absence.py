@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from memoryd.store.search.absence import explain_absence
+from memoryd.store.search.answer import Candidate, Lost
+
+
+def lost(score: float) -> Lost:
+    return Lost(Candidate(1, {}, score, relevance=score), "min_score")
+
+
+def test_what_scores_too_little_is_told() -> None:
+    absence = explain_absence([], [lost(0.12), lost(0.07)], 0.2, filtered=False, limit=6)
+    assert absence
+    assert absence.best_score == 0.12
+    assert "the best of 2 candidates scores 0.12, less than min_score 0.20" in absence.reason
+    assert absence.hint
+    assert "min_score of 0" in absence.hint
+
+
+def test_nothing_to_be_found_is_told() -> None:
+    absence = explain_absence([], [], 0.2, filtered=False, limit=6)
+    assert absence
+    assert absence.reason == "nothing in this memory has these words or this meaning"
+
+
+def test_filters_are_held_responsible() -> None:
+    absence = explain_absence([], [], 0.2, filtered=True, limit=6)
+    assert absence
+    assert "filters" in absence.reason
+
+
+def test_who_asks_for_no_hits_gets_no_excuse() -> None:
+    assert explain_absence([], [lost(0.5)], 0.2, filtered=False, limit=0) is None
