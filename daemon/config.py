@@ -120,7 +120,7 @@ class Weights:
 
     words: float = field(default=1.0, metadata=about("Weight of matching words, stemmed.", 0, 100))
     trigram: float = field(default=0.5, metadata=about("Weight of matching parts of words.", 0, 100))
-    vector: float = field(default=0.7, metadata=about("Weight of matching meaning.", 0, 100))
+    vector: float = field(default=1.0, metadata=about("Weight of matching meaning.", 0, 100))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Search:
     """How a query is answered."""
 
     limit: int = field(default=6, metadata=about("Hits returned unless the caller asks otherwise.", 1, 100))
-    min_score: float = field(default=0.0, metadata=about("Hits that score less are left out.", 0, 1))
+    min_score: float = field(default=0.05, metadata=about("Hits that score less are left out; 0: none.", 0, 1))
     candidates: int = field(default=100, metadata=about("Chunks that each leg proposes.", 1, 10_000))
     fusion: str = field(
         default="weighted",

@@ -33,6 +33,11 @@ def is_unspaced(word: str) -> bool:
     return _PAIRED.match(word) is not None
 
 
+def is_paired(word: str) -> bool:
+    """Whether a word is all letters of scripts whose words are indexed in pairs of characters."""
+    return word.isalpha() and all(_PAIRED.match(character) for character in word)
+
+
 def is_run(word: str) -> bool:
     """Whether a word is a run of a script that has no spaces: a clause, more likely than a word."""
     return _RUN.match(word) is not None

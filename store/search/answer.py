@@ -28,6 +28,7 @@ class Weight:
     noise: float  # share of its best hit for nonsense
     best: float  # share of its best hit for this query
     value: float
+    standout: float = 0.0  # how far its best hit stands out from the sixth, 0..1
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ have none, and a query whose words are nowhere has small ones: keywords that say
 ``rrf`` adds up what each rank is worth.
 
 The configured weights are where it starts from. Adapted to the query, a leg counts less the nearer nonsense comes to
-a perfect match for it (``noise``), and with ``rrf``, which does not see shares, the less its best chunk shares.
+a perfect match for it (``noise``). The vectors count more where one chunk stands out: to a model that has no idea, many
+are equally near. Keywords need no such thing, for where they know little their shares are small. ``rrf`` does not see
+shares, so there each leg counts the less, the less its best chunk shares.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from memoryd.store.search.answer import Candidate, LegRank, Weight
 from memoryd.store.search.noise import Noise
 from memoryd.store.search.request import Fusion
 
+_CROWD = 6  # chunks: about as many as are returned
+_USUAL_STANDOUT = 0.3
+_LEAST_TRUST, _MOST_TRUST = 0.3, 1.5
 NOISE_SCORE = 0.3  # what the best hit for nonsense scores, whatever the memory, the model and the script
 
 
@@ -33,10 +38,26 @@ def weigh_legs(
     for leg, ranking in rankings.items():
         prior, level = priors[leg], noise.of(leg)
         best = max((place.share for place in ranking.values()), default=0.0)
-        headroom = 1 - level
-        factor = 1.0 if not adaptive else headroom**2 if fusion == "weighted" else headroom * math.sqrt(best)
-        weights[leg] = Weight(prior, level, best, prior * factor)
+        apart = standout(ranking)
+        factor = 1.0
+        if adaptive and fusion == "weighted":
+            factor = (1 - level) ** 2 * (_trust(apart) if leg == "vector" else 1.0)
+        elif adaptive:
+            factor = (1 - level) * math.sqrt(best)
+        weights[leg] = Weight(prior, level, best, prior * factor, apart)
     return weights
+
+
+def standout(ranking: Mapping[int, LegRank]) -> float:
+    """How far the best chunk stands out from those that come after it, as a part of its share."""
+    shares = sorted((place.share for place in ranking.values()), reverse=True)
+    if not shares or shares[0] <= 0:
+        return 0.0
+    return 1 - (shares[_CROWD - 1] if len(shares) >= _CROWD else 0.0) / shares[0]
+
+
+def _trust(apart: float) -> float:
+    return min(_MOST_TRUST, max(_LEAST_TRUST, apart / _USUAL_STANDOUT))
 
 
 def fuse(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
 import numpy as np
 
-from memoryd.store.folding import fold
+from memoryd.store.folding import fold, is_paired
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
 from memoryd.store.search.query import KeywordQuery
@@ -79,12 +79,15 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
     """How often the terms occur in how much text: enough to rank by, and every chunk that has one is found."""
     if not query.short:
         return {}
+    # Of scripts that it has in pairs, the word index knows every character: it tells where to look.
+    told = (" OR ".join(query.word_phrases),) if all(map(is_paired, query.short)) else ()
+    where = "AND c.id IN (SELECT rowid FROM chunk_words WHERE chunk_words MATCH ?3)" if told else ""
     rows = sql.execute(
         f"""
         SELECT c.id, c.key, t.heading, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.id
-         WHERE {_VISIBLE}
-        """,  # noqa: S608 - the only thing put in is a constant
-        _bounds(visible),
+         WHERE {_VISIBLE} {where}
+        """,  # noqa: S608 - what is put in are constants
+        (*_bounds(visible), *told),
     )
     found: list[tuple[float, str, int, float]] = []
     for chunk, key, heading, text in rows:
@@ -139,17 +142,17 @@ def vector_leg(
     ][:limit]
     brought = set(found)
     passages = _passages_of(sql, {*found, *others})
-    held = index.vectors({identity for rows in passages.values() for identity, _ in rows})
+    cosines = _cosines(index.vectors({identity for rows in passages.values() for identity, _ in rows}), vector)
     near: list[tuple[float, float, int, int]] = []
     unknown: set[int] = set()
     for chunk, rows in passages.items():
-        here = [(held[identity], ordinal) for identity, ordinal in rows if identity in held]
+        here = [(cosines[identity], -ordinal) for identity, ordinal in rows if identity in cosines]
         if len(here) < len(rows) and chunk not in brought:
             unknown.add(chunk)
         elif here:
-            cosines = np.stack([each for each, _ in here]) @ vector
-            best = int(cosines.argmax())
-            near.append((float(cosines[best] + cosines.mean()) / 2, float(cosines[best]), here[best][1], chunk))
+            best, ordinal = max(here)  # of equals the first
+            mean = sum(cosine for cosine, _ in here) / len(here)
+            near.append(((best + mean) / 2, best, -ordinal, chunk))
     near.sort(key=lambda each: -each[0])
     return Nearness(
         {
@@ -158,6 +161,14 @@ def vector_leg(
         },
         frozenset(unknown),
     )
+
+
+def _cosines(vectors: Mapping[int, Vectors], query: Vectors) -> dict[int, float]:
+    """Row by row, so that equal vectors are equally near."""
+    if not vectors:
+        return {}
+    near = np.einsum("ij,j->i", np.stack(list(vectors.values())), query)
+    return dict(zip(vectors, near.tolist(), strict=True))
 
 
 def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:

@@ -40,11 +40,11 @@ class SearchSettings:
     """How every query is answered unless it says otherwise."""
 
     limit: int = 6
-    min_score: float = 0.0
+    min_score: float = 0.05
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
     fusion: Fusion = "weighted"
     adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from
-    weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 0.7})
+    weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 1.0})
     rrf_k: float = 10.0
     decay: Decay = field(default_factory=Decay)
     mmr: Mmr = field(default_factory=Mmr)

@@ -87,7 +87,7 @@ def test_notes_are_shown(tmp_path: Path) -> None:
 def test_json_has_every_setting_and_its_origin(tmp_path: Path) -> None:
     shown = json.loads(json.dumps(to_json(load(tmp_path, 'search.limit = 9\n[[workspace]]\npath = "notes"\n'))))
     assert shown["search"]["limit"] == 9
-    assert shown["search"]["weights"] == {"words": 1.0, "trigram": 0.5, "vector": 0.8}
+    assert shown["search"]["weights"] == {"words": 1.0, "trigram": 0.5, "vector": 1.0}
     assert shown["workspace"][0]["path"] == str(tmp_path / "notes")
     assert shown["origin"]["search.limit"] == "file"
     assert set(shown["origin"]) == {"workspace", *SETTINGS}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryd.store.search.answer import Candidate, LegRank, Weight
-from memoryd.store.search.fusion import NOISE_SCORE, calibrate, fuse, weigh_legs
+from memoryd.store.search.fusion import NOISE_SCORE, calibrate, fuse, standout, weigh_legs
 from memoryd.store.search.noise import Noise
 from memoryd.store.search.request import Fusion
 
@@ -158,7 +158,27 @@ def test_leg_that_takes_nonsense_for_sense_counts_less(fusion: Fusion) -> None:
 def test_ranks_count_less_where_the_best_match_is_poor() -> None:
     legs = {"words": {1: LegRank(1, 0.4, share=0.04)}, "vector": ranking(1)}
     assert values(legs, Noise(), "rrf", adaptive=True) == {"words": 0.2, "vector": 0.5}
-    assert values(legs, Noise(), "weighted", adaptive=True) == {"words": 1.0, "vector": 0.5}
+    assert values(legs, Noise(), "weighted", adaptive=True)["words"] == 1.0  # its share is small enough
+
+
+def spread(*shares: float) -> dict[int, LegRank]:
+    return {chunk: LegRank(chunk, share, share) for chunk, share in enumerate(shares, start=1)}
+
+
+def test_vectors_count_more_where_one_chunk_stands_out() -> None:
+    crowd = values({"vector": spread(0.5, 0.5, 0.5, 0.5, 0.5, 0.49)}, Noise(), "weighted", adaptive=True)
+    usual = values({"vector": spread(0.5, 0.4, 0.4, 0.4, 0.4, 0.35)}, Noise(), "weighted", adaptive=True)
+    clear = values({"vector": spread(0.5, 0.2, 0.1, 0.1, 0.1, 0.1)}, Noise(), "weighted", adaptive=True)
+    assert crowd["vector"] < usual["vector"] < clear["vector"]
+    assert usual["vector"] == pytest.approx(0.5)  # as configured
+
+
+@pytest.mark.parametrize(
+    ("shares", "apart"),
+    [((), 0), ((0.0,), 0), ((0.4,), 1), ((0.5, 0.5, 0.5, 0.5, 0.5, 0.25, 0.1), 0.5), ((0.3,) * 9, 0)],
+)
+def test_standing_out_is_measured_against_the_sixth(shares: tuple[float, ...], apart: float) -> None:
+    assert standout(spread(*shares)) == pytest.approx(apart)
 
 
 # -- scores that mean the same everywhere ----------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tests.support.memory_vectors import MemoryVectors
 
 TODAY = date(2026, 11, 15)
 WORDS_ALONE = {"words": 1.0, "trigram": 0.5, "vector": 0.0}
-PLAIN = SearchSettings(decay=Decay(strength=0), weights=WORDS_ALONE, adaptive=False)
+PLAIN = SearchSettings(decay=Decay(strength=0), weights=WORDS_ALONE, adaptive=False, min_score=0)
 
 
 class Meaning:
@@ -235,7 +235,7 @@ def test_leg_that_is_off_and_would_have_brought_it_is_the_remedy(ledger: Ledger)
     settings = replace(PLAIN, weights={"words": 1.0, "trigram": 0.0, "vector": 0.0})
     finding = solve(open_case(ledger, "sailin", "a.md", settings, meaning=meaning))
     assert finding.verdict == "not_a_candidate"
-    assert changes(finding) == [{"search.weights.trigram": 0.5}, {"search.weights.vector": 0.8}]
+    assert changes(finding) == [{"search.weights.trigram": 0.5}, {"search.weights.vector": 1.0}]
 
 
 def test_passage_without_its_vectors_is_to_be_waited_for(ledger: Ledger) -> None:
