@@ -26,6 +26,9 @@ from memoryd.store.search.visibility import Visible
 
 _SAMPLE = 600  # passages
 _FEWEST = 8  # passages of a script; of fewer nothing can be learned
+_FEWEST_CHUNKS = 10  # in fewer, words drawn from different passages stand together all the same
+_MOST = 0.6  # share, and
+_MOST_FLOOR = 0.8  # cosine: however much a memory repeats itself, no leg is silenced by it
 _QUERIES = 32  # of each script
 _WORDS = 9  # about as many as a question has
 _RUNS = 5  # of three characters each
@@ -44,7 +47,7 @@ def calibration_due(sql: sqlite3.Connection, fingerprint: str) -> bool:
     row = sql.execute("SELECT value FROM meta WHERE key = ?", (_key(fingerprint),)).fetchone()
     chunks = _count_chunks(sql)
     if row is None:
-        return chunks > 0
+        return chunks >= _FEWEST_CHUNKS
     record = json.loads(row[0])
     before = record["chunks"]
     return record.get("version") != NOISE_VERSION or bool(abs(chunks - before) > _CHANGED * max(before, 1))
@@ -61,7 +64,7 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
         by_script.setdefault(script_of(passage.text), []).append(passage)
     measured: dict[str, Noise] = {}
     for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0])):
-        nonsense = make_nonsense([passage.text for passage in drawn], script)
+        nonsense = chunks >= _FEWEST_CHUNKS and make_nonsense([passage.text for passage in drawn], script)
         if nonsense:
             measured[script] = _measure(database, semantics, drawn, nonsense)
     database.remember(_key(fingerprint), noise_record(measured, chunks))
@@ -98,10 +101,10 @@ def _measure(database: Database, semantics: Semantics, passages: Sequence[_Passa
         with database.read() as sql:
             for leg, best in _best_shares(sql, index, text, vector).items():
                 shares[leg].append(best)
-    floor = max(0.0, fmean(chance)) if chance else 0.0
+    floor = min(_MOST_FLOOR, max(0.0, fmean(chance))) if chance else 0.0
     levels = {leg: fmean(found) for leg, found in shares.items()}
     levels["vector"] = max(0.0, (levels["vector"] - floor) / (1 - floor))
-    return Noise({leg: round(level, 4) for leg, level in levels.items()}, round(floor, 4))
+    return Noise({leg: round(min(_MOST, level), 4) for leg, level in levels.items()}, round(floor, 4))
 
 
 def _best_shares(sql: sqlite3.Connection, index: VectorIndex, text: str, vector: Vectors) -> dict[str, float]:

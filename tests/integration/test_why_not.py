@@ -234,7 +234,7 @@ def test_explained_answer_tells_weights_filters_and_losses(memory: Memory) -> No
         answer = memory.search("boat", limit=2, explain=True, source="memory", exclude=["memory/1.md"])
         assert (answer["filters"]["documents"], answer["filters"]["of"]) == (8, 10)
         assert answer["weights"].keys() == {"words", "trigram", "vector"}
-        assert answer["weights"]["words"].keys() == {"prior", "noise", "best", "value"}
+        assert answer["weights"]["words"].keys() == {"prior", "noise", "best", "value", "standout"}
         assert sum(answer["lost"].values()) == 6
         explain = answer["results"][0]["explain"]
         assert explain["legs"]["words"].keys() == {"rank", "score", "share"}
@@ -265,6 +265,6 @@ def test_with_the_real_model(tmp_path: Path, models_dir: Path) -> None:
         assert off["verdict"] == "not_a_candidate"
         assert [(each["setting"], each["place"]) for each in off["remedies"]] == [("search.weights.vector", 1)]
         lost = why_not(memory, "quarterly revenue", "memory/pets.md:1", limit=1)
-        assert lost["verdict"] in ("limit", "not_a_candidate")
+        assert lost["verdict"] in ("limit", "min_score", "not_a_candidate")
         for remedy in lost["remedies"]:
             assert remedy["place"] is not None

@@ -126,3 +126,20 @@ def test_record_is_plain_json(ledger: Ledger, meaning: Meaning) -> None:  # noqa
     with ledger.database.read() as sql:
         (kept,) = sql.execute("SELECT value FROM meta WHERE key LIKE 'noise:%'").fetchone()
     assert json.loads(kept)["chunks"] == len(ENGLISH)
+
+
+def test_small_memory_teaches_nothing(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    assert calibrated(ledger, meaning, *ENGLISH[:9]) == {}
+    with ledger.database.read() as sql:
+        assert read_noise(sql, "latin") == Noise()
+
+
+def test_memory_that_repeats_itself_silences_no_leg(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    for number in range(12):
+        ledger.put(make_document(f"{number}.md", "the lighthouse keeper\n"))
+    meaning.learn()
+    (noise,) = calibrate_noise(ledger.database, meaning, fingerprint(ledger)).values()
+    assert max(noise.shares.values()) <= 0.6
+    assert noise.floor <= 0.8
+    answer = search(SearchQuery("lighthouse", TODAY), SearchSettings(), ledger.database, meaning, list)
+    assert answer.hits
