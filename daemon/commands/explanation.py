@@ -36,14 +36,14 @@ def explain_hit(hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> list[str
 
 def explain_answer(answer: dict[str, Any]) -> list[str]:
     """What each leg counted and brought, which filters were on, what was left out, and where the time went."""
-    head = f"{'leg':<9} {'weight':>12}  {'noise':>5}  {'best':>5}  {'brought':>7}  {'time':>8}"
+    head = f"{'leg':<9} {'weight':>12}  {'noise':>5}  {'best':>5}  {'apart':>5}  {'brought':>7}  {'time':>8}"
     lines = [head]
     times = dict(answer["timings_ms"])
     for leg, weight in answer["weights"].items():
         change = f"{weight['prior']:.2f} → {weight['value']:.2f}"
         lines.append(
             f"{leg:<9} {change:>12}  {weight['noise']:>5.2f}  {weight['best']:>5.2f}"
-            f"  {answer['candidates'].get(leg, 0):>7,}  {times.pop(leg, 0):>5.1f} ms"
+            f"  {weight['standout']:>5.2f}  {answer['candidates'].get(leg, 0):>7,}  {times.pop(leg, 0):>5.1f} ms"
         )
     lines.append(f"{'filters':<9} {_filters(answer['filters'])}")
     if answer["lost"]:

@@ -26,7 +26,7 @@ HIT: dict[str, Any] = {
     },
 }
 ANSWER: dict[str, Any] = {
-    "weights": {"words": {"prior": 1.0, "noise": 0.16, "best": 0.5, "value": 0.71}},
+    "weights": {"words": {"prior": 1.0, "noise": 0.16, "best": 0.5, "value": 0.71, "standout": 0.4}},
     "candidates": {"words": 1031},
     "timings_ms": {"words": 1.25, "rank": 2.0},
     "filters": {
@@ -58,7 +58,7 @@ def test_plain_hit_has_no_remarks() -> None:
 
 def test_answer_tells_weights_filters_losses_and_time() -> None:
     head, words, filters, left_out, time = explain_answer(ANSWER)
-    assert words == "words      1.00 → 0.71   0.16   0.50    1,031    1.2 ms"
+    assert words == "words      1.00 → 0.71   0.16   0.50   0.40    1,031    1.2 ms"
     assert len(head) == len(words)
     assert filters == "filters   scope user:ana; source memory; include_superseded · 3 documents"
     assert left_out == "left out  94 beyond the limit, 1 said by another already"
