@@ -41,7 +41,7 @@ def weigh_legs(
         apart = standout(ranking)
         factor = 1.0
         if adaptive and fusion == "weighted":
-            factor = (1 - level) ** 2 * (_trust(apart) if leg == "vector" else 1.0)
+            factor = (1 - level) ** 3 * (_trust(apart) if leg == "vector" else 1.0)
         elif adaptive:
             factor = (1 - level) * math.sqrt(best)
         weights[leg] = Weight(prior, level, best, prior * factor, apart)
