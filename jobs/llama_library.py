@@ -5,7 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 from collections import deque
+from pathlib import Path
 from typing import Any, Final
+
+from memoryd.jobs.native_memory import trim_heap
+from memoryd.store.errors import ModelCorrupt
 
 _WARNING: Final = 3  # ggml's log levels; 2 is information
 _ERROR: Final = 4
@@ -33,6 +37,31 @@ def load_llama() -> Any:
         llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
     return llama_cpp
+
+
+def load_model(path: Path, *, quantized: bool, hint: str) -> Any:
+    """A model in memory, to be given to ``free_model``. Raises ``ModelCorrupt`` with what llama.cpp complained of."""
+    llama = load_llama()
+    forget_complaints()
+    parameters = llama.llama_model_default_params()
+    parameters.n_gpu_layers = 0
+    # Kernels for repacked weights take a tenth less time. Those for quantised ones die of an illegal
+    # instruction on virtual machines that announce AMX and do not grant it.
+    parameters.use_extra_bufts = not quantized
+    model = llama.llama_model_load_from_file(os.fsencode(path), parameters)
+    if model is None:
+        raise ModelCorrupt(f"llama.cpp cannot load {path}{complained()}", hint=hint)
+    return model
+
+
+def free_model(model: Any, context: Any) -> None:
+    """Give back their memory, as far as there is either."""
+    llama = load_llama()
+    if context is not None:
+        llama.llama_free(context)
+    if model is not None:
+        llama.llama_model_free(model)
+        trim_heap()
 
 
 def forget_complaints() -> None:

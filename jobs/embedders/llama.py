@@ -7,7 +7,6 @@ and many short texts share one pass, each as a sequence of its own.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,11 +16,18 @@ import numpy as np
 from memoryd.jobs.embedders.fingerprint import fingerprint
 from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
 from memoryd.jobs.embedders.llama_tokens import LlamaTokenizer
-from memoryd.jobs.embedders.native_memory import release_pages, trim_heap
 from memoryd.jobs.embedders.packing import pack
-from memoryd.jobs.llama_library import complained, default_threads, forget_complaints, load_llama
+from memoryd.jobs.llama_library import (
+    complained,
+    default_threads,
+    forget_complaints,
+    free_model,
+    load_llama,
+    load_model,
+)
 from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
+from memoryd.jobs.native_memory import release_pages
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt
 from memoryd.store.model import EmbedderIdentity
 from memoryd.store.protocols import Vectors
@@ -85,25 +91,13 @@ class LlamaEmbedder:
 
     def close(self) -> None:
         """Free the model's memory; calling it again is harmless."""
-        if self._context is not None:
-            self._llama.llama_free(self._context)
-            self._context = None
-        if self._model is not None:
-            self._llama.llama_model_free(self._model)
-            self._model = None
-            trim_heap()
+        model, context = self._model, self._context
+        self._model = self._context = None
+        free_model(model, context)
 
     def _load(self, facts: GgufFile, threads: int) -> None:
         llama = self._llama
-        forget_complaints()
-        parameters = llama.llama_model_default_params()
-        parameters.n_gpu_layers = 0
-        # Kernels for repacked weights take a tenth less time. Those for quantised ones die of an illegal
-        # instruction on virtual machines that announce AMX and do not grant it.
-        parameters.use_extra_bufts = not facts.quantized
-        self._model = llama.llama_model_load_from_file(os.fsencode(self._path), parameters)
-        if self._model is None:
-            raise ModelCorrupt(f"llama.cpp cannot load {self._path}{complained()}", hint=REINSTALL)
+        self._model = load_model(self._path, quantized=facts.quantized, hint=REINSTALL)
         vocabulary = llama.llama_model_get_vocab(self._model)
         self._words = int(llama.llama_vocab_n_tokens(vocabulary))
         self._tokenizer = LlamaTokenizer(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from memoryd.jobs.embedders.native_memory import trim_heap
-from memoryd.jobs.llama_library import complained, default_threads, forget_complaints, load_llama
+from memoryd.jobs.llama_library import (
+    complained,
+    default_threads,
+    forget_complaints,
+    free_model,
+    load_llama,
+    load_model,
+)
 from memoryd.jobs.llm.brake import Brake
 from memoryd.jobs.llm.gguf import CHOOSE, ChatFile, verify_chat_gguf
 from memoryd.jobs.llm.protocol import Message
@@ -64,23 +69,13 @@ class LlamaGenerator:
 
     def close(self) -> None:
         """Free the model's memory; calling it again is harmless."""
-        if self._context is not None:
-            self._llama.llama_free(self._context)
-            self._context = None
-        if self._model is not None:
-            self._llama.llama_model_free(self._model)
-            self._model = None
-            trim_heap()
+        model, context = self._model, self._context
+        self._model = self._context = None
+        free_model(model, context)
 
     def _load(self, facts: ChatFile, threads: int) -> None:
         llama = self._llama
-        forget_complaints()
-        parameters = llama.llama_model_default_params()
-        parameters.n_gpu_layers = 0
-        parameters.use_extra_bufts = not facts.quantized  # as in the embedder: an illegal instruction on some machines
-        self._model = llama.llama_model_load_from_file(os.fsencode(self._path), parameters)
-        if self._model is None:
-            raise ModelCorrupt(f"llama.cpp cannot load {self._path}{complained()}", hint=CHOOSE)
+        self._model = load_model(self._path, quantized=facts.quantized, hint=CHOOSE)
         self._vocabulary = llama.llama_model_get_vocab(self._model)
         self._begin = self._token_text(llama.llama_vocab_bos(self._vocabulary))
         end = self._token_text(llama.llama_vocab_eos(self._vocabulary))
