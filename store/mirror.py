@@ -18,6 +18,12 @@ _FIRST_ROWS = 1024
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 
 
+def near(vectors: Vectors, vector: Vectors) -> list[float]:
+    """The cosine of each row. A matrix product would round equal rows differently, by where they stand."""
+    cosines: list[float] = np.einsum("ij,j->i", vectors, vector).tolist()
+    return cosines
+
+
 class Mirror:
     def __init__(self, dimension: int) -> None:
         self._lock = threading.Lock()
@@ -72,10 +78,17 @@ class Mirror:
         return [Match(int(ids[place]), float(exact[place])) for place in order]
 
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
+        return dict(zip(*self._take(ids), strict=True))
+
+    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
+        held, vectors = self._take(ids)
+        return dict(zip(held, near(vectors, vector), strict=True))
+
+    def _take(self, ids: Collection[int]) -> tuple[list[int], Vectors]:
+        """Those of the ids that are held, and their vectors."""
         with self._lock:
-            held = [(identity, row) for identity in ids if (row := self._rows.get(identity)) is not None]
-            vectors = self._matrix[[row for _, row in held]]  # a copy: the rows move when others are deleted
-        return {identity: vector for (identity, _), vector in zip(held, vectors, strict=True)}
+            rows = {identity: row for identity in ids if (row := self._rows.get(identity)) is not None}
+            return list(rows), self._matrix[list(rows.values())]  # a copy: rows move when others are deleted
 
     def _grow(self) -> None:
         extra = len(self._matrix)

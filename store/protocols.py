@@ -78,6 +78,9 @@ class VectorIndex(Protocol):
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
         """The vectors of these passages, as far as they are held; copies, of length 1."""
 
+    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
+        """How near each of these passages is, as far as they are held; equal vectors are equally near."""
+
     def ids(self) -> set[int]: ...
 
     def compact(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
-from memoryd.store.mirror import Mirror
+from memoryd.store.mirror import Mirror, near
 from memoryd.store.protocols import Match, Vectors, VectorStats
 
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
@@ -97,6 +97,13 @@ class LanceVectors:
         matrix = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         vectors = np.array(matrix, np.float32).reshape(-1, self._dimension)
         return dict(zip(rows["id"].to_pylist(), vectors, strict=True))
+
+    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
+        mirror = self._mirror
+        if mirror is not None:
+            return mirror.cosines(ids, vector)
+        held = self.vectors(ids)
+        return dict(zip(held, near(np.stack(list(held.values())), vector), strict=True)) if held else {}
 
     def ids(self) -> set[int]:
         with translated_errors(self.folder):

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-
-import numpy as np
 
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.protocols import VectorIndex, Vectors
@@ -142,7 +140,7 @@ def vector_leg(
     ][:limit]
     brought = set(found)
     passages = _passages_of(sql, {*found, *others})
-    cosines = _cosines(index.vectors({identity for rows in passages.values() for identity, _ in rows}), vector)
+    cosines = index.cosines({identity for rows in passages.values() for identity, _ in rows}, vector)
     near: list[tuple[float, float, int, int]] = []
     unknown: set[int] = set()
     for chunk, rows in passages.items():
@@ -161,14 +159,6 @@ def vector_leg(
         },
         frozenset(unknown),
     )
-
-
-def _cosines(vectors: Mapping[int, Vectors], query: Vectors) -> dict[int, float]:
-    """Row by row, so that equal vectors are equally near."""
-    if not vectors:
-        return {}
-    near = np.einsum("ij,j->i", np.stack(list(vectors.values())), query)
-    return dict(zip(vectors, near.tolist(), strict=True))
 
 
 def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:

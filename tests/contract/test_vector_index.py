@@ -132,6 +132,22 @@ def test_vector_that_was_read_does_not_change_with_the_index(index: VectorIndex)
     assert index.vectors([2])[2].tolist() == (-vectors[2]).tolist()
 
 
+def test_cosines_are_those_of_the_vectors_held(index: VectorIndex) -> None:
+    vectors = fill(index, rows=300)
+    index.delete([5])
+    read = index.cosines([*range(0, 300, 3), 5, 999], vectors[7])
+    assert read.keys() == set(range(0, 300, 3))
+    assert np.allclose([read[identity] for identity in range(0, 300, 3)], vectors[::3] @ vectors[7], atol=1e-5)
+    assert index.cosines([], vectors[0]) == {}
+    assert index.cosines([999], vectors[0]) == {}
+
+
+def test_equal_vectors_have_equal_cosines(index: VectorIndex) -> None:
+    vectors = fill(index, rows=40)
+    index.upsert(range(100, 131), [1] * 31, np.repeat(vectors[3:4], 31, axis=0))
+    assert len(set(index.cosines(range(100, 131), vectors[9]).values())) == 1
+
+
 # -- writing --------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,9 @@ class MemoryVectors:
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
         return self._mirror.vectors(ids)
 
+    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
+        return self._mirror.cosines(ids, vector)
+
     def ids(self) -> set[int]:
         return set(self._ids)
 
