@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.folding import FOLD_VERSION, fold, words
@@ -123,8 +124,18 @@ class Database:
                 sql.execute("INSERT INTO chunk_words (chunk_words) VALUES ('rebuild')")
 
 
-def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+class Connection(sqlite3.Connection):
+    """A connection, and what was worked out over it that is worth keeping. Who keeps it knows how long it holds."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kept: dict[str, Any] = {}
+
+
+def connect(path: Path, *, query_only: bool = False) -> Connection:
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
+    )
     try:
         connection.create_function("fold", 1, fold, deterministic=True)
         connection.create_function("words", 1, words, deterministic=True)

@@ -27,7 +27,7 @@ from bench_daemon import MEMORYD, Daemon, Home, run_measured
 from bench_large import NATURAL, measure_large
 from bench_raw import RawModel, Run, Setting, find_contenders, sum_runs
 from bench_report import print_report
-from bench_spread import spread
+from bench_spread import spread, with_rest
 
 from memoryd.daemon.config import Embedder
 from memoryd.jobs.llama_library import default_threads
@@ -193,8 +193,7 @@ def measure_search(daemon: Daemon, model: Path, queries: list[str]) -> dict[str,
             began = time.perf_counter()
             answer = daemon.client.call("search", {"query": query, "explain": True})
             searched.append((time.perf_counter() - began) * 1000)
-            inside = answer["timings_ms"]
-            for stage, ms in {**inside, "all else": searched[-1] - sum(inside.values())}.items():
+            for stage, ms in with_rest(answer["timings_ms"], searched[-1]).items():
                 stages.setdefault(stage, []).append(ms)
     bare.close()
     return {

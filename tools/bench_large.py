@@ -18,7 +18,7 @@ from typing import Any
 
 import bench_corpus
 from bench_corpus import LAST_DAY, Writer, make_corpus, write_notes
-from bench_spread import spread
+from bench_spread import spread, with_rest
 from bench_words import WordsEmbedder
 
 from memoryd.daemon.app import embedder_loader
@@ -75,7 +75,7 @@ def _measure(engine: Engine, queries: Sequence[SearchQuery]) -> dict[str, Any]:
         began = time.process_time()
         for took, timings in _ask(engine, block):
             searched.append(took)
-            for stage, ms in {**timings, "all else": took - sum(timings.values())}.items():
+            for stage, ms in with_rest(timings, took).items():
                 stages.setdefault(stage, []).append(ms)
         cpu["search"] += time.process_time() - began
     return {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -18,9 +19,10 @@ from memoryd.store.database import Database
 from memoryd.store.folding import is_run, split_runs
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.legs import trigram_leg, vector_leg, words_leg
-from memoryd.store.search.noise import NOISE_VERSION, Noise, noise_record, script_of
+from memoryd.store.search.legs import seek_passages, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.noise import NOISE_VERSION, Noise, count_letters, noise_record, script_of
 from memoryd.store.search.query import build_query
+from memoryd.store.search.rarity import Written
 from memoryd.store.search.request import Semantics
 from memoryd.store.search.visibility import Visible
 
@@ -33,6 +35,7 @@ _QUERIES = 32  # of each script
 _WORDS = 9  # about as many as a question has
 _RUNS = 5  # of three characters each
 _POOL = 10  # chunks; the best of them is looked at
+_WRITTEN = 0.1  # of a passage's letters: so many make it one of a script
 _CHANGED = 0.2  # of the chunks, since the last measurement
 
 
@@ -59,6 +62,7 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
         chunks = _count_chunks(sql)
         rows = sql.execute("SELECT id, text FROM passages WHERE text_hash IS NOT NULL ORDER BY id LIMIT ?", (_SAMPLE,))
         passages = [_Passage(*row) for row in rows]
+    parts = measure_parts([passage.text for passage in passages])
     by_script: dict[str, list[_Passage]] = {}
     for passage in passages:
         by_script.setdefault(script_of(passage.text), []).append(passage)
@@ -66,7 +70,8 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
     for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0])):
         nonsense = chunks >= _FEWEST_CHUNKS and make_nonsense([passage.text for passage in drawn], script)
         if nonsense:
-            measured[script] = _measure(database, semantics, drawn, nonsense)
+            written = Written(script, parts[script])
+            measured[script] = _measure(database, semantics, drawn, nonsense, written)
     database.remember(_key(fingerprint), noise_record(measured, chunks))
     return measured
 
@@ -90,7 +95,22 @@ def _draw(chance: random.Random, found: Sequence[Sequence[str]]) -> str:
     return "".join(drawn) if is_run(drawn[0]) else " ".join(drawn)
 
 
-def _measure(database: Database, semantics: Semantics, passages: Sequence[_Passage], nonsense: Sequence[str]) -> Noise:
+def measure_parts(texts: Sequence[str]) -> dict[str, float]:
+    """Script -> share of the texts that are written in it, be it among others."""
+    found: Counter[str] = Counter()
+    for text in texts:
+        letters = count_letters(text)
+        found.update(script for script, count in letters.items() if count >= _WRITTEN * letters.total())
+    return {script: round(count / len(texts), 4) for script, count in found.items()}
+
+
+def _measure(
+    database: Database,
+    semantics: Semantics,
+    passages: Sequence[_Passage],
+    nonsense: Sequence[str],
+    written: Written,
+) -> Noise:
     index = semantics.index()
     sample = list(index.vectors([passage.id for passage in passages]).values())
     shares: dict[str, list[float]] = {"words": [], "trigram": [], "vector": []}
@@ -99,21 +119,23 @@ def _measure(database: Database, semantics: Semantics, passages: Sequence[_Passa
         vector = semantics.embed_query(text)
         chance.extend((np.stack(sample) @ vector).tolist() if sample else [])
         with database.read() as sql:
-            for leg, best in _best_shares(sql, index, text, vector).items():
+            for leg, best in _best_shares(sql, index, text, vector, written).items():
                 shares[leg].append(best)
     floor = min(_MOST_FLOOR, max(0.0, fmean(chance))) if chance else 0.0
     levels = {leg: fmean(found) for leg, found in shares.items()}
     levels["vector"] = max(0.0, (levels["vector"] - floor) / (1 - floor))
-    return Noise({leg: round(min(_MOST, level), 4) for leg, level in levels.items()}, round(floor, 4))
+    return Noise({leg: round(min(_MOST, level), 4) for leg, level in levels.items()}, round(floor, 4), written.part)
 
 
-def _best_shares(sql: sqlite3.Connection, index: VectorIndex, text: str, vector: Vectors) -> dict[str, float]:
+def _best_shares(
+    sql: sqlite3.Connection, index: VectorIndex, text: str, vector: Vectors, written: Written
+) -> dict[str, float]:
     everything, keywords = Visible(), build_query(text)
     keywords = keywords.without(chance_words(sql, keywords.words))
     rankings = {
-        "words": words_leg(sql, keywords, _POOL, everything),
-        "trigram": trigram_leg(sql, keywords, _POOL, everything),
-        "vector": vector_leg(sql, index, vector, _POOL, everything).ranking,
+        "words": words_leg(sql, keywords, _POOL, everything, written),
+        "trigram": trigram_leg(sql, keywords, _POOL, everything, written),
+        "vector": vector_leg(sql, seek_passages(index, vector, _POOL, everything), _POOL, everything).ranking,
     }
     return {leg: max((place.share for place in ranking.values()), default=0.0) for leg, ranking in rankings.items()}
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from memoryd.store.folding import fold, is_paired
-from memoryd.store.protocols import VectorIndex, Vectors
+from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
 from memoryd.store.search.query import KeywordQuery
-from memoryd.store.search.rarity import count_phrases, perfect_score, telling_phrases
+from memoryd.store.search.rarity import ANYHOW, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
@@ -35,23 +35,27 @@ _VISIBLE = """(?1 IS NULL OR c.document_id IN (SELECT value FROM json_each(?1)))
 # -- words ------------------------------------------------------------------------------------------------
 
 
-def words_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
+def words_leg(
+    sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
+) -> Ranking:
     """BM25 over the word index."""
-    return _match(sql, "chunk_words", query.word_phrases, limit, visible, most=_MOST_WORDS)
+    return _match(sql, "chunk_words", query.word_phrases, limit, visible, written, _MOST_WORDS)
 
 
-def trigram_leg(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
+def trigram_leg(
+    sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
+) -> Ranking:
     """BM25 over the trigram index; a scan where every term is too short for it."""
     if query.terms:
-        return _match(sql, "chunks_fts", query.phrases, limit, visible, most=_MOST_TERMS)
+        return _match(sql, "chunks_fts", query.phrases, limit, visible, written, _MOST_TERMS)
     return _scan(sql, query, limit, visible)
 
 
 def _match(
-    sql: sqlite3.Connection, index: str, texts: Sequence[str], limit: int, visible: Visible, *, most: int
+    sql: sqlite3.Connection, index: str, texts: Sequence[str], limit: int, visible: Visible, written: Written, most: int
 ) -> Ranking:
     """BM25, phrase by phrase, for each has a weight of its own."""
-    phrases = telling_phrases(count_phrases(sql, index, texts, most), most)
+    phrases = telling_phrases(count_phrases(sql, index, texts, most, written), most)
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
         return {}
@@ -109,6 +113,21 @@ def _bounds(visible: Visible) -> tuple[str | None, str | None]:
 
 
 @dataclass(frozen=True, slots=True)
+class Sought:
+    """The passages nearest to a query, before the ledger is asked what they are of."""
+
+    vector: Vectors
+    index: VectorIndex
+    matches: list[Match]
+
+
+def seek_passages(index: VectorIndex, vector: Vectors, limit: int, visible: Visible) -> Sought:
+    """Enough of the nearest passages for ``limit`` chunks. Needs no ledger, so it can run beside the keyword legs."""
+    wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
+    return Sought(vector, index, index.search(vector, wanted, visible.documents))
+
+
+@dataclass(frozen=True, slots=True)
 class Nearness:
     """What the vector leg says: of chunks that it found, and of those that the others found."""
 
@@ -118,8 +137,7 @@ class Nearness:
 
 def vector_leg(
     sql: sqlite3.Connection,
-    index: VectorIndex,
-    vector: Vectors,
+    sought: Sought,
     limit: int,
     visible: Visible,
     others: Collection[int] = (),
@@ -131,16 +149,14 @@ def vector_leg(
     sentence, the second tells the note that is about it from the one that mentions it. ``floor`` is the cosine of
     things that have nothing to do with each other.
     """
-    wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
-    matches = index.search(vector, wanted, visible.documents)
     found = [
         chunk
-        for chunk in _chunks_with(sql, [match.passage_id for match in matches])
+        for chunk in _chunks_with(sql, [match.passage_id for match in sought.matches])
         if chunk not in visible.hidden_chunks
     ][:limit]
     brought = set(found)
     passages = _passages_of(sql, {*found, *others})
-    cosines = index.cosines({identity for rows in passages.values() for identity, _ in rows}, vector)
+    cosines = sought.index.cosines({identity for rows in passages.values() for identity, _ in rows}, sought.vector)
     near: list[tuple[float, float, int, int]] = []
     unknown: set[int] = set()
     for chunk, rows in passages.items():

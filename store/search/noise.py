@@ -17,7 +17,7 @@ from functools import lru_cache
 
 _ONE_SCRIPT = {"cjk", "hiragana", "katakana", "katakana-hiragana", "ideographic"}  # Japanese is written in all of them
 HAN = "han"
-NOISE_VERSION = 1  # raise it when noise is measured differently
+NOISE_VERSION = 4  # raise it when noise is measured differently
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Noise:
 
     shares: Mapping[str, float] = field(default_factory=dict)  # leg -> share of its best hit, on average
     floor: float = 0.0  # cosine of things that have nothing to do with each other
+    part: float = 1.0  # of the memory that is written in the script
 
     def of(self, leg: str) -> float:
         return self.shares.get(leg, 0.0)
@@ -33,8 +34,13 @@ class Noise:
 
 def script_of(text: str) -> str:
     """The script that most letters of a text are of, by its name in Unicode; empty where there is no letter."""
-    scripts = Counter(_script(character) for character in text if character.isalpha())
+    scripts = count_letters(text)
     return scripts.most_common(1)[0][0] if scripts else ""
+
+
+def count_letters(text: str) -> Counter[str]:
+    """The letters of a text by script."""
+    return Counter(_script(character) for character in text if character.isalpha())
 
 
 @lru_cache(maxsize=65_536)
@@ -51,8 +57,10 @@ def read_noise(sql: sqlite3.Connection, script: str) -> Noise:
     ).fetchone()
     record = json.loads(row[0]) if row else {}
     measured = record["scripts"] if record.get("version") == NOISE_VERSION else {}
-    found = measured.get(script) or next(iter(measured.values()), None)
-    return Noise(**found) if found else Noise()
+    if script in measured:
+        return Noise(**measured[script])
+    other = next(iter(measured.values()), None)
+    return Noise(other["shares"], other["floor"]) if other else Noise()
 
 
 def noise_record(scripts: Mapping[str, Noise], chunks: int) -> str:

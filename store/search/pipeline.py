@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Set
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from memoryd.store.database import Database
@@ -23,11 +24,17 @@ from memoryd.store.search.hypothesis import (
     query_vector,
     wants_hypothesis,
 )
-from memoryd.store.search.legs import Ranking, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import Ranking, Sought, seek_passages, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
+from memoryd.store.search.rarity import Written
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 from memoryd.store.search.visibility import Visible, find_visible
+
+# What needs no ledger, the embedder and the nearest passages, runs beside the keyword legs: the stage "vector" waits
+# for it.
+BESIDE = ("embed", "nearest")
+_BESIDE = ThreadPoolExecutor(2, thread_name_prefix="memoryd-seek")
 
 
 def search(
@@ -53,19 +60,30 @@ def search(
         visible = find_visible(sql, query)
         keywords = build_query(query.text)
         keywords = keywords.without(chance_words(sql, keywords.words))
-        noise = read_noise(sql, script_of(query.text))
+        script = script_of(query.text)
+        noise = read_noise(sql, script)
+        written = Written(script, noise.part)
+        seeking: Future[Sought] | None = None
+        if settings.weights["vector"] > 0 and query.text.strip():
+
+            def seek() -> Sought:
+                with watch.stage("embed"):
+                    vector = query_vector(query.text, hyde.text if hyde else None, settings.hyde.mode, semantics)
+                with watch.stage("nearest"):
+                    return seek_passages(semantics.index(), vector, settings.candidates, visible)
+
+            seeking = _BESIDE.submit(seek)
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
             if settings.weights[leg] > 0:
                 with watch.stage(leg):
-                    rankings[leg] = bring(sql, keywords, settings.candidates, visible)
-        if settings.weights["vector"] > 0 and query.text.strip():
+                    rankings[leg] = bring(sql, keywords, settings.candidates, visible, written)
+        if seeking:
             try:
-                with watch.stage("embed"):
-                    vector = query_vector(query.text, hyde.text if hyde else None, settings.hyde.mode, semantics)
                 with watch.stage("vector"):
-                    vectors = semantics.index()
+                    sought = seeking.result()
+                    vectors = sought.index
                     others = {chunk for ranking in rankings.values() for chunk in ranking}
-                    near = vector_leg(sql, vectors, vector, settings.candidates, visible, others, noise.floor)
+                    near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
                     rankings["vector"], unknown["vector"] = near.ranking, near.unknown
             except MemorydError as error:
                 degraded = Degraded("vector", error.message, error.hint)

@@ -11,8 +11,28 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memoryd.store.database import Connection
+from memoryd.store.search.noise import script_of
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The script that a query is written in, and the part of the memory that is in it too.
+
+    In a memory that is Chinese for the most part, "what" is rare and still says nothing. So what an English question
+    asks for is rare among the English chunks; a Latin name in a Chinese question is rare in the whole memory.
+    """
+
+    script: str
+    part: float
+
+
+ANYHOW = Written("", 1.0)
+
 _LEAST = 1e-6  # FTS5's own floor, for phrases in half of all chunks or more
 _K1 = 1.2  # FTS5's own
+_GRAMMAR_LOSS = 0.7
+_MOST_COUNTS = 4096  # that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +41,15 @@ class Phrase:
 
     text: str
     having: int
-    chunks: int
+    chunks: int  # of the whole memory
+    peers: int  # of these, the ones that its rarity is measured among
+    grammar: float = 0.0  # the part of it that is grammar rather than matter
 
     @property
     def weight(self) -> float:
         """Its inverse document frequency: even a phrase that most chunks have is worth something."""
-        return math.log(1 + (self.chunks - self.having + 0.5) / (self.having + 0.5))
+        rarity = math.log(1 + (self.peers - self.having + 0.5) / (self.having + 0.5))
+        return rarity * (1 - _GRAMMAR_LOSS * self.grammar)
 
     @property
     def correction(self) -> float:
@@ -35,16 +58,50 @@ class Phrase:
         return self.weight / max(_LEAST, math.log((self.chunks - self.having + 0.5) / (self.having + 0.5)))
 
 
-def count_phrases(sql: sqlite3.Connection, index: str, texts: Sequence[str], most: int) -> list[Phrase]:
+def count_phrases(
+    sql: sqlite3.Connection, index: str, texts: Sequence[str], most: int, written: Written = ANYHOW
+) -> list[Phrase]:
     """How many chunks have each phrase. Those that more than ``most`` have are counted no further, unless all are."""
     chunks = _count_rows(sql, index)
+    counts = _remembered_counts(sql, index)
     count = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT ?)"  # noqa: S608 - a constant
 
     def count_to(end: int) -> list[Phrase]:
-        return [Phrase(text, sql.execute(count, (text, end)).fetchone()[0], chunks) for text in texts]
+        for text in texts:
+            if (text, end) not in counts:
+                counts[text, end] = sql.execute(count, (text, end)).fetchone()[0]
+        return [make_phrase(text, counts[text, end], chunks, written) for text in texts]
 
     phrases = count_to(most + 1)
     return count_to(-1) if all(phrase.having > most for phrase in phrases) else phrases
+
+
+def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) -> Phrase:
+    part = written.part if written.part < 1 and script_of(text) == written.script else 1.0
+    return Phrase(text, having, chunks, max(having, round(chunks * part)), _grammar(text))
+
+
+def _grammar(text: str) -> float:
+    """The part of a phrase that is hiragana: Japanese writes what it talks about in other signs, and endings and
+    particles in these. A question has so many of them that together they would outweigh what it is about."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return sum("\u3041" <= letter <= "\u309f" for letter in letters) / len(letters) if letters else 0.0
+
+
+def _remembered_counts(sql: sqlite3.Connection, index: str) -> dict[tuple[str, int], int]:
+    """What was counted before over this connection, if the index is still the same.
+
+    The words that cost most to count are in every question. FTS5's record of its own structure changes with each
+    write, so it tells which index the counts are of.
+    """
+    if not isinstance(sql, Connection):
+        return {}
+    (structure,) = sql.execute(f"SELECT block FROM {index}_data WHERE id = 10").fetchone()  # noqa: S608 - a constant
+    known, counts = sql.kept.get(index, (None, {}))
+    if known != structure or len(counts) > _MOST_COUNTS:
+        counts = {}
+        sql.kept[index] = structure, counts
+    return counts
 
 
 def _count_rows(sql: sqlite3.Connection, index: str) -> int:

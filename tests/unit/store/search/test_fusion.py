@@ -167,9 +167,18 @@ def spread(*shares: float) -> dict[int, LegRank]:
 
 def test_vectors_count_more_where_one_chunk_stands_out() -> None:
     crowd = values({"vector": spread(0.5, 0.5, 0.5, 0.5, 0.5, 0.49)}, Noise(), "weighted", adaptive=True)
-    usual = values({"vector": spread(0.5, 0.4, 0.4, 0.4, 0.4, 0.35)}, Noise(), "weighted", adaptive=True)
+    usual = values({"vector": spread(0.5, 0.4, 0.4, 0.4, 0.4, 0.4)}, Noise(), "weighted", adaptive=True)
     clear = values({"vector": spread(0.5, 0.2, 0.1, 0.1, 0.1, 0.1)}, Noise(), "weighted", adaptive=True)
     assert crowd["vector"] < usual["vector"] < clear["vector"]
+
+
+def test_vectors_count_less_in_a_script_that_the_model_puts_close_together() -> None:
+    legs = {"words": spread(0.5, 0.2), "vector": spread(0.5, 0.2)}
+    told = values(legs, Noise(floor=0.1), "weighted", adaptive=True)
+    blind = values(legs, Noise(floor=0.5), "weighted", adaptive=True)
+    assert blind["vector"] < told["vector"]
+    assert blind["words"] == told["words"]
+    usual = values(legs, Noise(floor=0.2), "weighted", adaptive=True)
     assert usual["vector"] == pytest.approx(0.5)  # as configured
 
 

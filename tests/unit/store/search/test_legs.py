@@ -5,7 +5,7 @@ import pytest
 
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Vectors
-from memoryd.store.search.legs import trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import seek_passages, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.query import build_query
 from memoryd.store.search.visibility import Visible
 from tests.support.documents import make_document
@@ -25,7 +25,7 @@ def by_words(ledger: Ledger, query: str, limit: int = 100, paths: list[str] | No
 
 def by_meaning(ledger: Ledger, index: MemoryVectors, vector: Vectors, limit: int = 100) -> list[str]:
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, vector, limit, Visible()).ranking
+        ranking = vector_leg(sql, seek_passages(index, vector, limit, Visible()), limit, Visible()).ranking
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     return [texts[chunk] for chunk in ranking]
 
@@ -151,7 +151,7 @@ def test_best_passage_stands_for_its_chunk(ledger: Ledger, index: MemoryVectors)
     ledger.put(make_document("a.md", "one\n", "two\n", "three\n", chunks=[(0, 1), (2, 2)]))
     ledger.embed(index, {"one\n": towards(0, 1), "two\n": towards(1), "three\n": towards(1, 1)})
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, towards(1), 10, Visible()).ranking
+        ranking = vector_leg(sql, seek_passages(index, towards(1), 10, Visible()), 10, Visible()).ranking
     (first, best), (_, second) = ranking.items()
     assert first == ledger.chunk_ids()["one\ntwo\n"]
     assert (best.rank, best.passage) == (1, 1)
@@ -164,7 +164,7 @@ def test_chunk_is_as_near_as_its_best_passage_and_its_passages_on_average(ledger
     vectors = {"one\n": towards(1), "two\n": towards(0, 1), "three\n": towards(1), "four\n": towards(1, 1)}
     ledger.embed(index, vectors)
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, towards(1), 10, Visible()).ranking
+        ranking = vector_leg(sql, seek_passages(index, towards(1), 10, Visible()), 10, Visible()).ranking
     assert [place.score for place in ranking.values()] == pytest.approx([1.0, 1.0])
     assert [place.share for place in ranking.values()] == pytest.approx([(1 + 0.8536) / 2, (1 + 0.5) / 2], abs=1e-4)
     assert next(iter(ranking)) == ledger.chunk_ids()["three\nfour\n"]
@@ -180,7 +180,7 @@ def test_share_counts_from_what_is_near_by_chance(ledger: Ledger, index: MemoryV
     ledger.put(make_document("a.md", "one\n", "two\n"))
     ledger.embed(index, {"one\n": towards(1), "two\n": towards(1, 1)})
     with ledger.database.read() as sql:
-        ranking = vector_leg(sql, index, towards(1), 10, Visible(), floor=0.8).ranking
+        ranking = vector_leg(sql, seek_passages(index, towards(1), 10, Visible()), 10, Visible(), floor=0.8).ranking
     assert [place.share for place in ranking.values()] == pytest.approx([1.0, 0.0])
 
 
@@ -190,7 +190,7 @@ def test_chunks_that_others_found_are_judged_as_well(ledger: Ledger, index: Memo
     ledger.embed(index, {text: towards(1, number / 10) for number, text in enumerate(texts)})
     last = ledger.chunk_ids()["text 9\n"]
     with ledger.database.read() as sql:
-        near = vector_leg(sql, index, towards(1), 3, Visible(), others={last})
+        near = vector_leg(sql, seek_passages(index, towards(1), 3, Visible()), 3, Visible(), others={last})
     assert [place.rank for place in near.ranking.values()] == [1, 2, 3, 4]
     assert list(near.ranking)[-1] == last
 
@@ -220,7 +220,11 @@ def test_chunks_are_unknown_until_all_their_passages_have_vectors(ledger: Ledger
 
     def unknown() -> set[int]:
         with ledger.database.read() as sql:
-            return set(vector_leg(sql, index, towards(1), 1, Visible(), others={both, second}).unknown)
+            return set(
+                vector_leg(
+                    sql, seek_passages(index, towards(1), 1, Visible()), 1, Visible(), others={both, second}
+                ).unknown
+            )
 
     ledger.embed(index, {"other\n": towards(1)})
     assert unknown() == {both, second}
@@ -240,7 +244,7 @@ def test_queries_use_their_indexes(ledger: Ledger) -> None:
     with ledger.database.read() as sql:
         sql.set_trace_callback(statements.append)
         trigram_leg(sql, build_query("words"), 10, Visible(frozenset({1})))
-        vector_leg(sql, index, towards(1), 10, Visible())
+        vector_leg(sql, seek_passages(index, towards(1), 10, Visible()), 10, Visible())
         sql.set_trace_callback(None)
         ours = [each for each in statements if "SELECT" in each and "chunks_fts_" not in each]  # not those of FTS5
         steps = [row[3] for each in ours for row in sql.execute(f"EXPLAIN QUERY PLAN {each}")]

@@ -116,7 +116,7 @@ def test_query_is_answered_with_place_and_parts(ledger: Ledger, meaning: Meaning
     assert hit.candidate.legs["trigram"].score > 0
     assert (hit.candidate.decay, hit.candidate.age_days) == (1.0, None)
     assert answer.candidates.keys() == {"words", "trigram", "vector"}
-    assert answer.timings.keys() == {"words", "trigram", "embed", "vector", "rank"}
+    assert answer.timings.keys() == {"words", "trigram", "embed", "nearest", "vector", "rank"}
 
 
 def test_lines_are_those_of_the_file_as_it_is_now(ledger: Ledger, meaning: Meaning) -> None:

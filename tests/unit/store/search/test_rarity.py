@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from memoryd.store.search.rarity import Phrase, count_phrases, perfect_score, telling_phrases
+from memoryd.store.search.rarity import (
+    Phrase,
+    Written,
+    count_phrases,
+    make_phrase,
+    perfect_score,
+    telling_phrases,
+)
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger
 
@@ -30,8 +37,50 @@ def test_common_phrase_is_counted_no_further_than_needed(ledger: Ledger) -> None
     assert count(ledger, '"boat"', most=5) == {'"boat"': 20}
 
 
+def test_counts_follow_every_change_of_the_index(ledger: Ledger) -> None:
+    """They are remembered, and one that is out of date would hide a note."""
+    seen = []
+    for text in ("one boat\n", "one raft\n", "two rafts\n", "no ship\n", "one boat\n"):
+        ledger.put(make_document("a.md", text))
+        seen.append(tuple(count(ledger, '"boat"', '"raft"').values()))
+        assert tuple(count(ledger, '"boat"', '"raft"').values()) == seen[-1]
+    assert seen == [(1, 0), (0, 1), (0, 1), (0, 0), (1, 0)]
+
+
+def test_remembered_counts_are_of_one_snapshot(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "one boat\n"))
+    with ledger.database.read() as before:
+        assert count_phrases(before, "chunk_words", ['"boat"'], 10)[0].having == 1
+        ledger.put(make_document("b.md", "two boats\n"))
+        assert count_phrases(before, "chunk_words", ['"boat"'], 10)[0].having == 1
+    assert count(ledger, '"boat"') == {'"boat"': 2}
+
+
+def test_words_of_a_question_are_as_rare_as_among_notes_in_its_script() -> None:
+    """In a memory that is Chinese for the most part "what" is rare, and still says nothing."""
+    english = Written("latin", part=0.1)
+    what, name = make_phrase('"what"', 90, 1000, english), make_phrase('"caroline"', 2, 1000, english)
+    assert what.weight < 0.15 * name.weight
+    assert make_phrase('"what"', 90, 1000).weight > 0.35 * make_phrase('"caroline"', 2, 1000).weight
+
+
+def test_foreign_name_in_a_question_is_as_rare_as_in_the_whole_memory() -> None:
+    chinese = Written("han", part=0.9)
+    assert make_phrase('"docker"', 5, 1000, chinese).weight == make_phrase('"docker"', 5, 1000).weight
+
+
+def test_more_chunks_may_have_a_phrase_than_are_in_its_script() -> None:
+    assert make_phrase('"docker"', 500, 1000, Written("latin", part=0.1)).weight > 0
+
+
+def test_what_is_hiragana_counts_less_than_what_a_question_is_about() -> None:
+    matter, ending, grammar = (make_phrase(f'"{pair}"', 5, 1000).weight for pair in ("教皇", "皇は", "った"))
+    assert matter > ending > grammar > 0
+    assert make_phrase('"2012"', 5, 1000).weight == matter
+
+
 def phrases(*having: int) -> list[Phrase]:
-    return [Phrase(f"{place}", each, 1000) for place, each in enumerate(having)]
+    return [make_phrase(f"{place}", each, 1000) for place, each in enumerate(having)]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +104,8 @@ def test_rare_phrases_weigh_more_and_every_phrase_weighs_something() -> None:
 
 
 def test_correction_makes_up_for_what_fts5_leaves_out() -> None:
-    assert Phrase("x", 1, 1000).correction == pytest.approx(1.0, abs=0.01)
-    assert Phrase("x", 1, 2).correction > 1000
+    assert make_phrase("x", 1, 1000).correction == pytest.approx(1.0, abs=0.01)
+    assert make_phrase("x", 1, 2).correction > 1000
 
 
 def test_perfect_score_is_never_reached_and_neared_by_what_says_nothing_else(ledger: Ledger) -> None:
