@@ -13,6 +13,7 @@ import structlog
 from memoryd.daemon.config import Config
 from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.language_model import make_language_model
+from memoryd.daemon.measures import Measures
 from memoryd.daemon.paths import Paths, ensure_private
 from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
@@ -49,6 +50,7 @@ class Engine:
         self.paths = paths
         self.clock = clock
         self.started_at = clock()
+        self.measures = Measures(clock)
         self.workspaces = {
             workspace.name: Workspace(
                 workspace.name,
@@ -83,8 +85,10 @@ class Engine:
             # The plain query must still be answered within the request's own time.
             timeout_s=min(hyde.timeout_s, 0.8 * config.server.request_timeout_s),
         )
-        self.worker = Worker(self.queue, clock, config.index.max_attempts)
-        self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
+        self.worker = Worker(self.queue, clock, config.index.max_attempts, self.measures.note_jobs)
+        self.vectorizer = Vectorizer(
+            self.semantics, self.generations, self.cache, self.worker.stopping, self.measures.note_written
+        )
         self.schedule = Schedule()
 
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
@@ -158,7 +162,10 @@ class Engine:
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
         workspace = self.workspaces[job.workspace]
-        return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
+        outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
+        if outcome in ("indexed", "forgotten"):
+            self.measures.note_written(files=1)
+        return {"outcome": outcome}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs

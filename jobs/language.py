@@ -1,0 +1,46 @@
+"""Which languages the notes are in, and whether the model can read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memoryd.jobs.models.catalogue import CATALOGUE, Model, resolve
+from memoryd.store.errors import ConfigInvalid
+
+# By characters: an ideograph says about as much as three Latin letters, so a fifth is nearly half of what is said.
+LARGELY = 0.2
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    message: str
+    remedy: str
+
+
+def cjk_share(texts: Iterable[str]) -> float:
+    """The share of letters that are Chinese, Japanese or Korean; 0 where there are none."""
+    letters = cjk = 0
+    for text in texts:
+        letters += len(_LETTER.findall(text))
+        cjk += 0 if text.isascii() else len(_CJK.findall(text))
+    return cjk / letters if letters else 0.0
+
+
+def advise_model(share: float, spec: str) -> Advice | None:
+    """What to do where the notes are largely CJK and the model reads English alone; None: nothing, or unknown."""
+    try:
+        model = resolve(spec)
+    except ConfigInvalid:
+        return None
+    if share < LARGELY or not isinstance(model, Model) or model.languages != "English":
+        return None
+    first, *others = [other.name for other in CATALOGUE if other.languages != "English"]
+    return Advice(
+        f"About {share:.0%} of the letters in the notes are Chinese, Japanese or Korean, and {model.name} reads "
+        "English: those notes are found by their words alone",
+        f"memoryd model use {first} (or {', '.join(others)}), then restart memoryd",
+    )
