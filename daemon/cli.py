@@ -36,14 +36,14 @@ Start the daemon with 'memoryd run', then ask it from anywhere:
   memoryd get memory/2026-10-02.md:10-30
   memoryd status --watch
 """
-_EPILOG = """\
-exit codes:
-  0  ok
-  1  the command failed; the message says why and what to do
-  2  wrong usage, or a configuration with problems
-  3  the daemon is not running
-  4  it runs, but degraded; or a check failed
-"""
+EXIT_CODES = {
+    OK: "ok",
+    FAILED: "the command failed; the message says why and what to do",
+    USAGE: "wrong usage, or a configuration with problems",
+    NOT_RUNNING: "the daemon is not running",
+    DEGRADED: "it runs, but degraded; or a check failed",
+}
+_EPILOG = "exit codes:\n" + "\n".join(f"  {code}  {words}" for code, words in EXIT_CODES.items()) + "\n"
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -10,15 +10,21 @@ from memoryd.daemon.commands.options import AddCommon
 
 SHELLS = ("bash", "zsh", "fish")
 
+_DESCRIPTION = """\
+Print the completion script for a shell. To keep it:
+
+  memoryd completion bash > ~/.local/share/bash-completion/completions/memoryd
+  memoryd completion zsh > ~/.zfunc/_memoryd       # a folder of $fpath
+  memoryd completion fish > ~/.config/fish/completions/memoryd.fish
+"""
+
 
 def add_parser(commands: Any, _add_common: AddCommon) -> None:
     parser = commands.add_parser(
         "completion",
         help="print the completion script for a shell",
-        description="Print the completion script for a shell. "
-        "bash: memoryd completion bash > ~/.local/share/bash-completion/completions/memoryd. "
-        "zsh: memoryd completion zsh > _memoryd in a folder of $fpath. "
-        "fish: memoryd completion fish > ~/.config/fish/completions/memoryd.fish.",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     parser.set_defaults(run=run)
