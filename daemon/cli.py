@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from memoryd.daemon.commands import (
     completion,
@@ -62,6 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal that is not UTF-8 gets what it can show, not a crash
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = build_parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +18,7 @@ from memoryd.daemon.completions.bash import render_bash
 from memoryd.daemon.completions.fish import render_fish
 from memoryd.daemon.completions.zsh import render_zsh
 from memoryd.jobs.models.catalogue import CATALOGUE
-from tests.support.waiting import PATIENCE_S
+from tests.support.terminal import Terminal, terminal
 
 PROGRAM = outline(build_parser())
 COMMANDS = {command.words[0] for command in PROGRAM.commands}
@@ -133,7 +130,7 @@ def test_zsh_script_can_be_evaluated_too(folder: Path) -> None:
 
 @needs("zsh")
 def test_zsh_lists_every_command_with_its_help(folder: Path) -> None:
-    with terminal(folder, ZSH, f"{FROM_FPATH}; LISTMAX=1000") as prompt:
+    with prompt_of(folder, ZSH, f"{FROM_FPATH}; LISTMAX=1000") as prompt:
         prompt.write("memoryd \t\t")
         for command in PROGRAM.commands:
             prompt.read_until(re.escape(command.words[0]) + r" +-- " + re.escape(command.help[:20]))
@@ -173,45 +170,18 @@ def test_every_option_of_every_command_is_in_the_script(shell: str) -> None:
                 assert known in script
 
 
-class Prompt:
-    """A shell on a terminal: what is typed, and all that it has shown, without the control sequences."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._shown = ""
-
-    def write(self, keys: str) -> None:
-        os.write(self._descriptor, keys.encode())
-
-    def read_until(self, pattern: str) -> re.Match[str]:
-        deadline = time.monotonic() + PATIENCE_S
-        while not (found := re.search(pattern, self._shown)):
-            ready, _, _ = select.select([self._descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"{pattern} is not shown, but {self._shown!r}"
-            more = os.read(self._descriptor, 65536).decode(errors="replace")
-            self._shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\r", "", self._shown + more)
-        return found
-
-
 @contextmanager
-def terminal(folder: Path, shell: list[str], prepare: str) -> Iterator[Prompt]:
-    pid, descriptor = pty.fork()
-    if pid == 0:
-        os.chdir(folder)
-        env = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "xterm", "LANG": "C.UTF-8"}
-        os.execvpe(shell[0], shell, env)
-    prompt = Prompt(descriptor)
-    try:
+def prompt_of(folder: Path, shell: list[str], prepare: str) -> Iterator[Terminal]:
+    """A shell that is ready; in it ``memoryd`` prints the words that it gets."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "xterm", "LANG": "C.UTF-8"}
+    with terminal(shell, env, folder) as prompt:
         prompt.write(f"{prepare}; memoryd() {{ printf '<%s>' \"$@\"; echo; }}; PS1='REA''DY '\n")
         prompt.read_until("READY ")
         yield prompt
-    finally:
-        os.close(descriptor)
-        os.waitpid(pid, 0)
 
 
 def run_typed(folder: Path, shell: list[str], prepare: str, keys: str) -> list[str]:
     """The words that a command gets when these keys, and Enter, are typed."""
-    with terminal(folder, shell, prepare) as prompt:
+    with prompt_of(folder, shell, prepare) as prompt:
         prompt.write(f"{keys}\n")
         return re.findall("<(.*?)>", prompt.read_until("\n(<.*>)\n")[1])
