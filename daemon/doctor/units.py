@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from memoryd.daemon.paths import xdg_folder
 UNITS = ("memoryd.service", "memoryd.socket")
 _REINSTALL = "memoryd service install, then systemctl --user daemon-reload && systemctl --user restart memoryd"
 # What the installation writes to fit this machine; everything else is as it was packaged.
-_FITTED = ("ExecStart", "ExecStartPre", "ExecReload", "Environment", "ListenStream", "LoadCredential")
+_FITTED = ("ExecStart", "ExecStartPre", "ExecReload", "Environment", "ListenStream", "PrivateTmp", "ReadWritePaths")
+# Where a user may have no namespaces the installation leaves out what begins so, up to an empty line.
+_NAMESPACES = re.compile(r"^# Enforced by namespaces.*?\n\n", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ def check_unit(facts: UnitFacts) -> Finding:
 
 def differing_keys(installed: str, packaged: str) -> list[str]:
     """The keys that have other values, or stand in one of the two alone."""
+    if not _NAMESPACES.search(installed):
+        packaged = _NAMESPACES.sub("\n", packaged)
     ours, theirs = _entries(packaged), _entries(installed)
     return sorted({key for key, _ in ours.symmetric_difference(theirs)})
 

@@ -199,6 +199,16 @@ def test_metrics_are_what_prometheus_reads(status: Status) -> None:
             assert all(sample.name.endswith("_total") for sample in family.samples)
 
 
+def test_every_metric_is_documented(crowded: Status) -> None:
+    documented = (Path(__file__).parents[2] / "docs/operating.md").read_text()
+    undocumented = [
+        line.split()[2]
+        for line in render_metrics(crowded).splitlines()
+        if line.startswith("# TYPE") and f"`{line.split()[2]}`" not in documented
+    ]
+    assert undocumented == []
+
+
 def test_histogram_grows_up_to_infinity(status: Status) -> None:
     counts = [v for name, labels, v in samples(render_metrics(status)) if name.endswith("_bucket")]
     assert counts == sorted(counts)

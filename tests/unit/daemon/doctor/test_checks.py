@@ -295,6 +295,15 @@ def test_units_are_compared_by_what_they_say() -> None:
     assert differing_keys(installed.replace("Nice = 5", ""), packaged) == ["Nice"]
 
 
+def test_what_a_machine_without_namespaces_leaves_out_is_no_difference() -> None:
+    sandbox = "# Enforced by namespaces, which not everybody may have.\nPrivateUsers=yes\nProtectSystem=strict\n\n"
+    packaged = f"[Service]\nNice=5\n\n{sandbox}[Install]\nWantedBy=default.target\n"
+    without = packaged.replace(sandbox, "# Without them.\n\n")
+    assert differing_keys(packaged, packaged) == []
+    assert differing_keys(without, packaged) == []
+    assert differing_keys(packaged.replace("ProtectSystem=strict\n", ""), packaged) == ["ProtectSystem"]
+
+
 def test_the_program_of_a_unit() -> None:
     assert program_of('[Service]\nExecStart=-"%h/my venv/memoryd" run\n', "/home/me") == "/home/me/my venv/memoryd"
     assert program_of("[Socket]\nListenStream=%t/memoryd.sock\n", "/home/me") is None
