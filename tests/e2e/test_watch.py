@@ -58,7 +58,7 @@ def test_the_picture_follows_what_happens_and_q_ends_it(daemon: Daemon) -> None:
         assert "secret" not in screen.raw
 
 
-def test_a_change_of_size_is_followed_at_once(daemon: Daemon) -> None:
+def test_a_change_of_size_is_followed(daemon: Daemon) -> None:
     with watching(daemon) as screen:
         daemon.call("search", query="lighthouse")
         screen.read_until("last queries")
