@@ -120,7 +120,10 @@ def _search_gauge(measures: dict[str, Any], width: int) -> Text:
     for name in ("p50", "p95", "p99", "max") if width >= _ROOMY else ("p50", "p95", "p99"):
         line.append(f"{name} ", style="dim").append(f"{_ms(search[f'{name}_ms'])}   ", style="bold")
     queries = "1 query" if search["in_window"] == 1 else f"{search['in_window']:,} queries"
-    return line.append(f"{queries} in {span(measures['window_s'])}", style="dim")
+    line.append(f"{queries} in {span(measures['window_s'])}", style="dim")
+    if width >= _ROOMY:  # the last ones, the newest at the right
+        line.append(f"   {sparkline([each['took_ms'] for each in reversed(measures['last_searches'])])}", style="cyan")
+    return line
 
 
 def _indexing_gauge(measures: dict[str, Any], width: int) -> Text:

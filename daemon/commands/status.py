@@ -163,8 +163,8 @@ def _speed(measures: dict[str, Any]) -> str:
     search, process = measures["requests"].get("search"), measures["process"]
     speed = f"no query in the last {span(measures['window_s'])}"
     if search and search["in_window"]:
-        median, slow, slowest = (f"{search[f'{name}_ms']:.1f} ms" for name in ("p50", "p95", "p99"))
-        speed = f"a query takes {median}, 5 % more than {slow}, 1 % more than {slowest}"
+        half, most, nearly_all = (f"{search[f'{name}_ms']:.1f} ms" for name in ("p50", "p95", "p99"))
+        speed = f"half of {search['in_window']:,} queries within {half}, 95 % {most}, 99 % {nearly_all}"
     return f"{speed} · memory {size(process['resident_bytes'])} · CPU {span(process['cpu_s'])} since the start"
 
 
@@ -177,7 +177,7 @@ def _files(status: dict[str, Any]) -> list[RenderableType]:
         entries = [
             *((f"failed   {entry['path']}: {entry['reason']}", "red") for entry in workspace["failed"]),
             *(
-                (f"{'noted' if entry['indexed'] else 'skipped'}  {entry['path']}: {entry['reason']}", "yellow")
+                (f"{'noted  ' if entry['indexed'] else 'skipped'}  {entry['path']}: {entry['reason']}", "yellow")
                 for entry in workspace["skipped"]
             ),
             *((f"pending  {entry['path']} ({entry['phase']})", "cyan") for entry in workspace["pending_files"]),

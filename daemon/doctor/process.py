@@ -56,8 +56,15 @@ def gather_process(paths: Paths) -> ProcessFacts:
         socket_mode=mode,
         holder=holder,
         others=tuple(pid for pid in daemons if pid != holder and pid != (status or {}).get("pid")),
-        open_files_limit=status["measures"]["process"]["open_files_limit"] if status else limit,
+        open_files_limit=_its_limit(status) or limit,
     )
+
+
+def _its_limit(status: dict[str, Any] | None) -> int | None:
+    """A daemon of another version may not tell."""
+    process = ((status or {}).get("measures") or {}).get("process") or {}
+    limit = process.get("open_files_limit")
+    return limit if isinstance(limit, int) else None
 
 
 def check_daemon(facts: ProcessFacts) -> Finding:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
+import socketserver
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -13,13 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.config import Config, Embedder
+from memoryd.daemon.config import Config, Embedder, Locations
 from memoryd.daemon.doctor.folders import check_folder, gather_folder, read_mounts
 from memoryd.daemon.doctor.inotify import gather_inotify
 from memoryd.daemon.doctor.machine import check_processor, check_sqlite, gather_machine
 from memoryd.daemon.doctor.model import check_model, gather_model
 from memoryd.daemon.doctor.notes import NotesFacts, check_dates, check_passed_over, check_workspace, gather_notes
+from memoryd.daemon.doctor.process import check_daemon, check_open_files, check_version, gather_process
 from memoryd.daemon.doctor.units import check_unit, gather_units
+from memoryd.daemon.paths import find_paths
 from memoryd.jobs.workspace import Workspace
 from tests.support.privileges import public_folder, unprivileged
 
@@ -237,6 +242,32 @@ def test_a_missing_model_is_fetched_unless_that_is_off(tmp_path: Path) -> None:
     assert check_model(gather_model(Config(), tmp_path)).state == "warning"
     off = Config(embedder=Embedder(auto_install=False))
     assert check_model(gather_model(off, tmp_path)).state == "problem"
+
+
+# -- the daemon -------------------------------------------------------------------------------------------
+
+
+class _OldDaemon(socketserver.StreamRequestHandler):
+    """Speaks as a daemon of another version: it knows less."""
+
+    def handle(self) -> None:
+        request = json.loads(self.rfile.readline())
+        status = {"version": "0.0.1", "pid": os.getpid(), "health": {"state": "ok", "reasons": []}}
+        answer = {"jsonrpc": "2.0", "id": request["id"], "result": status}
+        self.wfile.write(json.dumps(answer).encode() + b"\n")
+
+
+def test_a_daemon_of_another_version_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    config = Config(paths=Locations(data=str(tmp_path / "data"), socket=str(path)))
+    with socketserver.UnixStreamServer(str(path), _OldDaemon) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        facts = gather_process(find_paths(config, {"HOME": str(tmp_path)}))
+        thread.join()
+    assert check_daemon(facts).state == "ok"
+    assert check_version(facts).state == "problem"
+    assert check_open_files(facts, config).state == "ok"
 
 
 # -- units ------------------------------------------------------------------------------------------------

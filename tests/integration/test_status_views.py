@@ -124,7 +124,7 @@ def test_first_line_is_the_verdict_then_what_to_do_then_facts(status: Status) ->
 
 
 def test_plain_status_tells_the_speed(status: Status) -> None:
-    assert any("a query takes 1.5 ms" in line and "memory" in line for line in printed(status))
+    assert any("half of 2 queries within 1.5 ms" in line and "memory" in line for line in printed(status))
 
 
 # -- one screen -------------------------------------------------------------------------------------------
