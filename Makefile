@@ -14,7 +14,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDI
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all run test check format man bench quality lock clean
+.PHONY: all run test check format bench quality lock clean
 
 all: $(VENV)/installed
 
@@ -49,16 +49,17 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The manual page, from the command line; a test compares the two.
-man: $(VENV)/installed
-	$(BIN)/python -m memoryd.daemon.manual > docs/memoryd.1
-
 bench: $(VENV)/installed-dev
 	$(BIN)/python tools/bench.py
 
 # The search on public benchmarks, written to docs/quality.md. The first run embeds them: about half an hour.
 quality: $(VENV)/installed
 	$(BIN)/python tools/quality.py $(ARGS)
+
+# The manual page, from the command line; a test compares the two.
+.PHONY: man
+man: $(VENV)/installed
+	$(BIN)/python -m memoryd.daemon.manual > docs/memoryd.1
 
 lock: $(VENV)/installed-dev
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

@@ -50,7 +50,6 @@ class Engine:
         self.paths = paths
         self.clock = clock
         self.started_at = clock()
-        self.measures = Measures(clock)
         self.workspaces = {
             workspace.name: Workspace(
                 workspace.name,
@@ -85,11 +84,12 @@ class Engine:
             # The plain query must still be answered within the request's own time.
             timeout_s=min(hyde.timeout_s, 0.8 * config.server.request_timeout_s),
         )
-        self.worker = Worker(self.queue, clock, config.index.max_attempts, self.measures.note_jobs)
-        self.vectorizer = Vectorizer(
-            self.semantics, self.generations, self.cache, self.worker.stopping, self.measures.note_written
-        )
+        self.worker = Worker(self.queue, clock, config.index.max_attempts)
+        self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
         self.schedule = Schedule()
+        self.measures = Measures(clock)
+        self.worker.on_jobs = self.measures.note_jobs
+        self.vectorizer.on_written = self.measures.note_vectors
 
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
 
@@ -162,10 +162,7 @@ class Engine:
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
         workspace = self.workspaces[job.workspace]
-        outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
-        if outcome in ("indexed", "forgotten"):
-            self.measures.note_written(files=1)
-        return {"outcome": outcome}
+        return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs

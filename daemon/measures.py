@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from memoryd.daemon.footprint import read_footprint
 from memoryd.store.protocols import Clock
 
 WINDOW_S: Final = 300.0  # of which percentiles are told
@@ -87,27 +88,35 @@ class Measures:
         with self._lock:
             self._searches.append(SearchTiming(self._clock(), took_ms, dict(stages), results, degraded))
 
-    def note_jobs(self, kind: str, count: int, seconds: float, *, failed: bool) -> None:
+    def note_jobs(self, kind: str, count: int, seconds: float, facts: Mapping[str, Any] | None) -> None:
+        """Jobs were done, with these facts; without any, they failed."""
         with self._lock:
             jobs = self._jobs.setdefault(kind, _Jobs())
             jobs.seconds += seconds
-            if failed:
+            if facts is None:
                 jobs.failed += count
             else:
                 jobs.done += count
+                if facts.get("outcome") in ("indexed", "forgotten"):
+                    self._note_written(files=1)
 
-    def note_written(self, *, files: int = 0, passages: int = 0, computed: int = 0) -> None:
+    def note_vectors(self, passages: int, computed: int) -> None:
+        """Vectors were written; ``computed`` of them were not in the cache."""
         with self._lock:
-            now = int(self._clock() // STEP_S)
-            for written in (self._written, self._steps.setdefault(now, _Written())):
-                written.files += files
-                written.passages += passages
-                written.computed += computed
-            for step in [step for step in self._steps if not now - STEPS < step <= now]:
-                del self._steps[step]
+            self._note_written(passages=passages, computed=computed)
+
+    def _note_written(self, *, files: int = 0, passages: int = 0, computed: int = 0) -> None:
+        now = int(self._clock() // STEP_S)
+        for written in (self._written, self._steps.setdefault(now, _Written())):
+            written.files += files
+            written.passages += passages
+            written.computed += computed
+        for step in [step for step in self._steps if not now - STEPS < step <= now]:
+            del self._steps[step]
 
     def report(self) -> dict[str, Any]:
-        """Everything, as ``status`` shows it."""
+        """Everything, as ``status`` shows it, with what the process takes of the machine now."""
+        footprint = asdict(read_footprint())
         with self._lock:
             now = self._clock()
             last = int(now // STEP_S)
@@ -124,6 +133,7 @@ class Measures:
                     "files": [step.files for step in steps],
                     "passages": [step.passages for step in steps],
                 },
+                "process": footprint,
             }
 
 

@@ -10,17 +10,15 @@ from importlib.metadata import version
 from typing import Any
 
 from memoryd.daemon.engine import Engine
-from memoryd.daemon.footprint import read_footprint
 from memoryd.daemon.server import Server
 from memoryd.daemon.watcher import Watcher
-from memoryd.jobs.language import advise_model, cjk_share
+from memoryd.jobs.language import language_notes
 from memoryd.jobs.workspace import Scan, Workspace, scan
 from memoryd.store.errors import MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.queue import Failure
 
 LISTED = 20  # names of files in each list; the counts are always whole
-_SAMPLE = 300  # passages
 
 Reason = dict[str, Any]
 
@@ -94,8 +92,8 @@ def full_status(
         ],
         "config_file": str(engine.config.file) if engine.config.file else None,
         "live_settings": {**(live_settings or {})},  # of [search], those that are not as configured
-        "notes": [*engine.config.notes, *_language_note(engine)],
-        "measures": {**engine.measures.report(), "process": asdict(read_footprint())},
+        "notes": [*engine.config.notes, *language_notes(engine.database, engine.config.embedder.model)],
+        "measures": engine.measures.report(),
     }
 
 
@@ -217,14 +215,6 @@ def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
         except MemorydError as error:
             reasons.append(_reason(error.code, error.message, error.hint))
     return stores
-
-
-def _language_note(engine: Engine) -> list[str]:
-    """Passages are drawn by their ids, which are hashes: a few hundred stand for all."""
-    with engine.database.read() as sql:
-        texts = [text for (text,) in sql.execute("SELECT text FROM passages ORDER BY id LIMIT ?", (_SAMPLE,))]
-    advice = advise_model(cjk_share(texts), engine.config.embedder.model)
-    return [f"{advice.message} → {advice.remedy}"] if advice else []
 
 
 def _queue(engine: Engine, now: float) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _BATCH = 4
 class OnWritten(Protocol):
     """Told of every commit: how many vectors were written, and how many of them were not in the cache."""
 
-    def __call__(self, *, passages: int, computed: int) -> None: ...
+    def __call__(self, passages: int, computed: int) -> None: ...
 
 
 class Interrupted(Exception):
@@ -52,19 +52,15 @@ class Placed:
 class Vectorizer:
     """Brings the vectors of documents in step with the ledger. One thread: the only writer of LanceDB."""
 
+    on_written: OnWritten | None = None
+
     def __init__(
-        self,
-        semantics: Semantics,
-        generations: Generations,
-        cache: SqliteCache,
-        stopping: Callable[[], bool],
-        on_written: OnWritten | None = None,
+        self, semantics: Semantics, generations: Generations, cache: SqliteCache, stopping: Callable[[], bool]
     ) -> None:
         self._semantics = semantics
         self._generations = generations
         self._cache = cache
         self._stopping = stopping
-        self._on_written = on_written
 
     def run(self, jobs: Sequence[Job]) -> Embedded:
         try:
@@ -92,8 +88,8 @@ class Vectorizer:
             self._generations.mark(generation.id, zip(ids, owners, strict=True))
             new = sum(placed.computed for placed in commit)
             computed += new
-            if self._on_written:
-                self._on_written(passages=len(commit), computed=new)
+            if self.on_written:
+                self.on_written(len(commit), new)
         return Embedded(len(wanted), computed, len(orphans))
 
     def _commits(self, wanted: Sequence[Wanted], fingerprint: str) -> Iterator[list[Placed]]:

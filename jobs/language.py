@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memoryd.jobs.models.catalogue import CATALOGUE, Model, resolve
+from memoryd.store.database import Database
 from memoryd.store.errors import ConfigInvalid
 
 # By characters: an ideograph says about as much as three Latin letters, so a fifth is nearly half of what is said.
 LARGELY = 0.2
+_SAMPLE = 300  # passages
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -44,3 +46,11 @@ def advise_model(share: float, spec: str) -> Advice | None:
         "English: those notes are found by their words alone",
         f"memoryd model use {first} (or {', '.join(others)}), then restart memoryd",
     )
+
+
+def language_notes(database: Database, spec: str) -> list[str]:
+    """The advice for what is indexed. Passages are drawn by their ids, which are hashes: a few stand for all."""
+    with database.read() as sql:
+        texts = [text for (text,) in sql.execute("SELECT text FROM passages ORDER BY id LIMIT ?", (_SAMPLE,))]
+    advice = advise_model(cjk_share(texts), spec)
+    return [f"{advice.message} → {advice.remedy}"] if advice else []

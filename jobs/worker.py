@@ -29,9 +29,9 @@ Handler = Callable[[Sequence[Job]], Facts]
 
 
 class OnJobs(Protocol):
-    """Told of jobs that were done, and of each that failed."""
+    """Told of jobs that were done, with what the handler says about them, and of each that failed."""
 
-    def __call__(self, kind: str, count: int, seconds: float, *, failed: bool) -> None: ...
+    def __call__(self, kind: str, count: int, seconds: float, facts: Facts | None) -> None: ...
 
 
 _KEPT_ERRORS = 20
@@ -63,9 +63,9 @@ class Worker:
     queue: Queue
     clock: Clock
     max_attempts: int
-    on_jobs: OnJobs | None = None
     mishaps: deque[Mishap] = field(default_factory=lambda: deque(maxlen=_KEPT_ERRORS))
     ledger_trouble: Mishap | None = None  # why nothing can be written down now: a full disk, for instance
+    on_jobs: OnJobs | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _in_hand: dict[str, list[Job]] = field(default_factory=dict)  # lane -> jobs claimed and not settled yet
@@ -152,7 +152,7 @@ class Worker:
         self.queue.complete(jobs)
         job = jobs[0]
         if self.on_jobs:
-            self.on_jobs(job.kind, len(jobs), time.monotonic() - began, failed=False)
+            self.on_jobs(job.kind, len(jobs), time.monotonic() - began, facts)
         log.info(
             "job_done",
             kind=job.kind,
@@ -167,7 +167,7 @@ class Worker:
         """A passing fault is tried again, later each time; a lasting one is parked with its reason."""
         self.remember(job.key, error)
         if self.on_jobs:
-            self.on_jobs(job.kind, 1, 0.0, failed=True)
+            self.on_jobs(job.kind, 1, 0.0, None)
         retried = self._is_retried(job, error)
         if retried:
             run_after = self.clock() + backoff(job.attempts + 1, most=_STORE_SECONDS if _is_ours(error) else None)

@@ -86,6 +86,15 @@ def _needs(status: dict[str, Any]) -> list[RenderableType]:
     return lines
 
 
+def _speed(measures: dict[str, Any]) -> str:
+    search, process = measures["requests"].get("search"), measures["process"]
+    speed = f"no query in the last {span(measures['window_s'])}"
+    if search and search["in_window"]:
+        half, most, nearly_all = (f"{search[f'{name}_ms']:.1f} ms" for name in ("p50", "p95", "p99"))
+        speed = f"half of {search['in_window']:,} queries within {half}, 95 % {most}, 99 % {nearly_all}"
+    return f"{speed} · memory {size(process['resident_bytes'])} · CPU {span(process['cpu_s'])} since the start"
+
+
 def _workspaces(status: dict[str, Any]) -> RenderableType:
     from rich.table import Table
 
@@ -157,15 +166,6 @@ def _facts(status: dict[str, Any]) -> RenderableType:
         error = status["last_errors"][0]
         facts.add_row("  last error", f"{ago(error['at'])}: {error['job']}: {error['reason']}")
     return facts
-
-
-def _speed(measures: dict[str, Any]) -> str:
-    search, process = measures["requests"].get("search"), measures["process"]
-    speed = f"no query in the last {span(measures['window_s'])}"
-    if search and search["in_window"]:
-        half, most, nearly_all = (f"{search[f'{name}_ms']:.1f} ms" for name in ("p50", "p95", "p99"))
-        speed = f"half of {search['in_window']:,} queries within {half}, 95 % {most}, 99 % {nearly_all}"
-    return f"{speed} · memory {size(process['resident_bytes'])} · CPU {span(process['cpu_s'])} since the start"
 
 
 def _files(status: dict[str, Any]) -> list[RenderableType]:

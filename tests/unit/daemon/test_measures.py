@@ -67,9 +67,10 @@ def test_buckets_are_cumulative_and_a_bound_belongs_to_its_bucket(measures: Meas
 
 
 def test_throughput_is_a_ring_of_the_last_steps(measures: Measures, clock: SetClock) -> None:
-    measures.note_written(passages=7, computed=3)
+    measures.note_vectors(7, 3)
     clock.move(STEP_S)
-    measures.note_written(files=2)
+    for outcome in ("indexed", "forgotten", "unchanged", "skipped", "absent"):
+        measures.note_jobs("index", 1, 0.1, {"outcome": outcome})
     throughput = measures.report()["throughput"]
     assert throughput["passages"][-2:] == [7, 0]
     assert throughput["files"][-2:] == [0, 2]
@@ -81,7 +82,7 @@ def test_throughput_is_a_ring_of_the_last_steps(measures: Measures, clock: SetCl
 
 def test_a_clock_that_goes_back_leaves_no_step_behind(measures: Measures, clock: SetClock) -> None:
     for _ in range(1000):
-        measures.note_written(files=1)
+        measures.note_jobs("index", 1, 0.1, {"outcome": "indexed"})
         clock.move(-STEP_S)
     assert sum(measures.report()["throughput"]["files"]) <= 2
     assert len(measures._steps) <= STEPS
@@ -91,7 +92,7 @@ def test_everything_kept_is_bounded(measures: Measures) -> None:
     for number in range(10_000):
         measures.note_request("search", 1.0, None)
         measures.note_search(float(number), {"words": 1.0}, 6, degraded=False)
-        measures.note_written(files=1)
+        measures.note_jobs("index", 1, 0.1, {"outcome": "indexed"})
     report = measures.report()
     assert len(json.dumps(report)) < 10_000
     assert report["last_searches"][0]["took_ms"] == 9999  # the newest first
@@ -99,8 +100,8 @@ def test_everything_kept_is_bounded(measures: Measures) -> None:
 
 
 def test_jobs_are_counted_by_kind_and_outcome(measures: Measures) -> None:
-    measures.note_jobs("embed", 32, 1.5, failed=False)
-    measures.note_jobs("embed", 1, 0.0, failed=True)
+    measures.note_jobs("embed", 32, 1.5, {"passages": 40})
+    measures.note_jobs("embed", 1, 0.0, None)
     assert measures.report()["jobs"] == {"embed": {"done": 32, "failed": 1, "seconds": 1.5}}
 
 
@@ -108,7 +109,7 @@ def test_it_is_read_while_others_note(measures: Measures) -> None:
     def work() -> None:
         for _ in range(3000):
             measures.note_request("search", 1.0, None)
-            measures.note_written(passages=1)
+            measures.note_vectors(1, 1)
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     before = sys.getswitchinterval()
