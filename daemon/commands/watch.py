@@ -22,7 +22,8 @@ from memoryd.store.errors import MemorydError, NotRunning
 
 _REFRESH_S = 1.0
 _SHARE = 0.1  # of the time, at most, that the daemon spends on our questions: a look at a large disk takes a while
-_QUIT = (b"q", b"Q", b"\x03", b"\x04", b"\x1b")
+_QUIT = frozenset(b"qQ\x03\x04")  # q, Ctrl-C where the terminal passes it on, Ctrl-D; Escape begins an arrow key
+_END = b"\x04"
 
 Ask = Callable[[], dict[str, Any]]
 Wait = Callable[[float], bytes]
@@ -38,7 +39,7 @@ def watch(out: Console, status: dict[str, Any], ask: Ask) -> dict[str, Any]:
     with suppress(KeyboardInterrupt), _keys() as wait, Live(console=out, screen=True, auto_refresh=False) as live:
         while True:
             live.update(compose(status, cpu_share, out.width, out.height, trouble), refresh=True)
-            if wait(max(0.0, due - time.monotonic())) in _QUIT:
+            if not _QUIT.isdisjoint(wait(max(0.0, due - time.monotonic()))):
                 break
             if time.monotonic() < due:
                 continue  # the size changed, or a key that means nothing: draw again what is known
@@ -72,7 +73,7 @@ def _cpu_share(before: dict[str, Any], now: dict[str, Any], known: float) -> flo
 
 @contextmanager
 def _keys() -> Iterator[Wait]:
-    """A wait that ends early at a key, which it returns, or at a change of the terminal's size."""
+    """A wait that ends early at keys, which it returns, or at a change of the terminal's size."""
     awake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     typed = sys.stdin.fileno() if sys.stdin.isatty() else None
     before = termios.tcgetattr(typed) if typed is not None else None
@@ -84,7 +85,12 @@ def _keys() -> Iterator[Wait]:
         ready, _, _ = select.select(sources, [], [], seconds)
         if awake in ready:
             os.read(awake, 1024)
-        return os.read(typed, 1) if typed is not None and typed in ready else b""
+        if typed is None or typed not in ready:
+            return b""
+        try:
+            return os.read(typed, 64) or _END
+        except OSError:  # the terminal is gone
+            return _END
 
     try:
         if typed is not None:

@@ -51,7 +51,7 @@ def test_the_picture_follows_what_happens_and_q_ends_it(daemon: Daemon) -> None:
         screen.read_until("1 query in 5 min")
         daemon.machine.write("memory/b.md", "A violin.\n")
         screen.read_until(r"notes +2 +2 ")
-        screen.write("x")  # means nothing
+        screen.write("x\x1b[A")  # mean nothing
         screen.write("q")
         assert screen.wait() == 0
         assert screen.raw.endswith(CURSOR_BACK + LEAVE_SCREEN)
