@@ -12,9 +12,9 @@ from memoryd.store.errors import ConfigInvalid
 
 # By characters: an ideograph says about as much as three Latin letters, so a fifth is nearly half of what is said.
 LARGELY = 0.2
-_SAMPLE = 300  # passages
+_SAMPLE = 100  # passages: status is asked often, and looks at these each time
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
-_LETTER = re.compile(r"[^\W\d_]")
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def cjk_share(texts: Iterable[str]) -> float:
     """The share of letters that are Chinese, Japanese or Korean; 0 where there are none."""
     letters = cjk = 0
     for text in texts:
-        letters += len(_LETTER.findall(text))
+        letters += len(_NO_LETTERS.sub("", text))
         cjk += 0 if text.isascii() else len(_CJK.findall(text))
     return cjk / letters if letters else 0.0
 
