@@ -81,7 +81,8 @@ def test_a_daemon_that_stops_is_told_and_one_that_comes_back_is_shown(daemon: Da
         before = len(screen.shown)
         with daemon.machine.daemon():
             screen.read_until("memoryd: (all is well|well, and indexing)", after=before)
-        screen.read_until("not running since", after=before)
+            back = len(screen.shown)
+        screen.read_until("not running since", after=back)
         screen.write("q")
         assert screen.wait() == 3
 
