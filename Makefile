@@ -56,6 +56,11 @@ bench: $(VENV)/installed-dev
 quality: $(VENV)/installed
 	$(BIN)/python tools/quality.py $(ARGS)
 
+# The manual page, from the command line; a test compares the two.
+.PHONY: man
+man: $(VENV)/installed
+	$(BIN)/python -m memoryd.daemon.manual > docs/memoryd.1
+
 lock: $(VENV)/installed-dev
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
 

@@ -48,7 +48,7 @@ async def serve(config: Config, paths: Paths, when_serving: WhenServing | None =
         socket_path=paths.socket,
         listener=inherited[0] if inherited else None,
         limits=_limits(config),
-        on_request=_log_request,
+        on_request=partial(_note_request, engine),
         on_error=_log_error,
     )
     try:
@@ -147,7 +147,10 @@ def _limits(config: Config) -> Limits:
     )
 
 
-def _log_request(method: str, took_ms: float, error_code: str | None, bytes_in: int, bytes_out: int) -> None:
+def _note_request(
+    engine: Engine, method: str, took_ms: float, error_code: str | None, bytes_in: int, bytes_out: int
+) -> None:
+    engine.measures.note_request(method, took_ms, error_code)
     # A client's mistake is the client's to read; only our own is a warning here.
     level = log.debug if error_code is None else log.warning if error_code == "internal" else log.info
     level("request", method=method, took_ms=round(took_ms, 2), error=error_code, bytes_in=bytes_in, bytes_out=bytes_out)

@@ -6,8 +6,21 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
-from memoryd.daemon.commands import config, evaluate, get, index, model, run, search, status, why_not
+from memoryd.daemon.commands import (
+    completion,
+    config,
+    doctor,
+    evaluate,
+    get,
+    index,
+    model,
+    run,
+    search,
+    status,
+    why_not,
+)
 from memoryd.daemon.commands.options import PrintVersion, add_common
 from memoryd.daemon.commands.output import print_error
 from memoryd.store.errors import ConfigInvalid, InvalidParams, MemorydError, NotRunning
@@ -24,14 +37,14 @@ Start the daemon with 'memoryd run', then ask it from anywhere:
   memoryd get memory/2026-10-02.md:10-30
   memoryd status --watch
 """
-_EPILOG = """\
-exit codes:
-  0  ok
-  1  the command failed; the message says why and what to do
-  2  wrong usage, or a configuration with problems
-  3  the daemon is not running
-  4  it runs, but degraded; or a check failed
-"""
+EXIT_CODES = {
+    OK: "ok",
+    FAILED: "the command failed; the message says why and what to do",
+    USAGE: "wrong usage, or a configuration with problems",
+    NOT_RUNNING: "the daemon is not running",
+    DEGRADED: "it runs, but degraded; or a check failed",
+}
+_EPILOG = "exit codes:\n" + "\n".join(f"  {code}  {words}" for code, words in EXIT_CODES.items()) + "\n"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -44,12 +57,14 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, status, search, why_not, get, index, config, model, evaluate):
+    for command in (run, status, doctor, search, why_not, get, index, config, model, evaluate, completion):
         command.add_parser(commands, add_common)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal that is not UTF-8 gets what it can show, not a crash
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = build_parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)

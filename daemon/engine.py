@@ -13,6 +13,7 @@ import structlog
 from memoryd.daemon.config import Config
 from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.language_model import make_language_model
+from memoryd.daemon.measures import Measures
 from memoryd.daemon.paths import Paths, ensure_private
 from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
@@ -86,6 +87,9 @@ class Engine:
         self.worker = Worker(self.queue, clock, config.index.max_attempts)
         self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
         self.schedule = Schedule()
+        self.measures = Measures(clock)
+        self.worker.on_jobs = self.measures.note_jobs
+        self.vectorizer.on_written = self.measures.note_vectors
 
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
 

@@ -91,6 +91,7 @@ class Methods:
             engine.hypotheses.imagine,
         )
         took_ms = round((time.perf_counter() - began) * 1000, 2)
+        engine.measures.note_search(took_ms, answer.timings, len(answer.hits), degraded=answer.degraded is not None)
         log.info(
             "query_done",
             took_ms=took_ms,

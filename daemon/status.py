@@ -12,6 +12,7 @@ from typing import Any
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.server import Server
 from memoryd.daemon.watcher import Watcher
+from memoryd.jobs.language import language_notes
 from memoryd.jobs.workspace import Scan, Workspace, scan
 from memoryd.store.errors import MemorydError
 from memoryd.store.generations import Pending
@@ -91,7 +92,8 @@ def full_status(
         ],
         "config_file": str(engine.config.file) if engine.config.file else None,
         "live_settings": {**(live_settings or {})},  # of [search], those that are not as configured
-        "notes": list(engine.config.notes),
+        "notes": [*engine.config.notes, *language_notes(engine.database, engine.config.embedder.model)],
+        "measures": engine.measures.report(),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,12 @@ _COMMIT_SECONDS = 2.0  # … and so long
 # Passages between two looks at whether a query waits or memoryd is to stop: enough to fill a pass of llama.cpp,
 # few enough that a query does not wait long for its turn.
 _BATCH = 4
+
+
+class OnWritten(Protocol):
+    """Told of every commit: how many vectors were written, and how many of them were not in the cache."""
+
+    def __call__(self, passages: int, computed: int) -> None: ...
 
 
 class Interrupted(Exception):
@@ -44,6 +51,8 @@ class Placed:
 
 class Vectorizer:
     """Brings the vectors of documents in step with the ledger. One thread: the only writer of LanceDB."""
+
+    on_written: OnWritten | None = None
 
     def __init__(
         self, semantics: Semantics, generations: Generations, cache: SqliteCache, stopping: Callable[[], bool]
@@ -77,7 +86,10 @@ class Vectorizer:
             matrix = np.stack([placed.vector for placed in commit])
             self._semantics.index().upsert(ids, owners, matrix)
             self._generations.mark(generation.id, zip(ids, owners, strict=True))
-            computed += sum(placed.computed for placed in commit)
+            new = sum(placed.computed for placed in commit)
+            computed += new
+            if self.on_written:
+                self.on_written(len(commit), new)
         return Embedded(len(wanted), computed, len(orphans))
 
     def _commits(self, wanted: Sequence[Wanted], fingerprint: str) -> Iterator[list[Placed]]:

@@ -77,3 +77,9 @@ def complained() -> str:
 def default_threads() -> int:
     """Threads for one pass: the texts are short and gain little from more."""
     return min(4, len(os.sched_getaffinity(0)))
+
+
+def system_info() -> str:
+    """What llama.cpp was built for, in its own words: ``AVX = 1 | AVX2 = 1 | …``."""
+    told: bytes = load_llama().llama_print_system_info()
+    return told.decode("utf-8", "replace")

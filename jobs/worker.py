@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -26,6 +26,13 @@ log = structlog.get_logger()
 
 Facts = dict[str, Any]  # what a handler says about its work, for the log
 Handler = Callable[[Sequence[Job]], Facts]
+
+
+class OnJobs(Protocol):
+    """Told of jobs that were done, with what the handler says about them, and of each that failed."""
+
+    def __call__(self, kind: str, count: int, seconds: float, facts: Facts | None) -> None: ...
+
 
 _KEPT_ERRORS = 20
 _IDLE_SECONDS = 3600.0
@@ -58,6 +65,7 @@ class Worker:
     max_attempts: int
     mishaps: deque[Mishap] = field(default_factory=lambda: deque(maxlen=_KEPT_ERRORS))
     ledger_trouble: Mishap | None = None  # why nothing can be written down now: a full disk, for instance
+    on_jobs: OnJobs | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _in_hand: dict[str, list[Job]] = field(default_factory=dict)  # lane -> jobs claimed and not settled yet
@@ -143,6 +151,8 @@ class Worker:
             return
         self.queue.complete(jobs)
         job = jobs[0]
+        if self.on_jobs:
+            self.on_jobs(job.kind, len(jobs), time.monotonic() - began, facts)
         log.info(
             "job_done",
             kind=job.kind,
@@ -156,6 +166,8 @@ class Worker:
     def _settle_failure(self, job: Job, error: MemorydError) -> None:
         """A passing fault is tried again, later each time; a lasting one is parked with its reason."""
         self.remember(job.key, error)
+        if self.on_jobs:
+            self.on_jobs(job.kind, 1, 0.0, None)
         retried = self._is_retried(job, error)
         if retried:
             run_after = self.clock() + backoff(job.attempts + 1, most=_STORE_SECONDS if _is_ours(error) else None)

@@ -1,83 +1,98 @@
-"""``memoryd status``: first whether all is well, then everything else, on one screen."""
+"""``memoryd status``: first whether all is well, then what needs doing, then the facts, on one screen."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
+import sys
 from typing import TYPE_CHECKING, Any
 
 from memoryd.daemon.commands.options import AddCommon, connect
 from memoryd.daemon.commands.output import ago, console, plural, print_json, size, span, until
+from memoryd.daemon.commands.verdict import verdict_of
+from memoryd.store.errors import NotRunning
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_REFRESH_S = 1.0
 _LISTED = 5
-_FACES = {
-    "ok": ("●", "green", "all is well"),
-    "indexing": ("◐", "cyan", "well, and indexing"),
-    "degraded": ("▲", "yellow", "degraded"),
-}
 
 
 def add_parser(commands: Any, add_common: AddCommon) -> None:
     parser = commands.add_parser(
         "status",
         help="tell whether all is well, and what is indexed",
-        description="Tell whether all is well, what is indexed, what is pending and what failed. "
+        description="Tell whether all is well, what needs doing, what is indexed, what is pending and what failed. "
         "Exit code 0: well; 3: not running; 4: degraded.",
     )
-    parser.add_argument("--watch", "-w", action="store_true", help="keep the picture up to date until Ctrl-C")
-    add_common(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--watch", "-w", action="store_true", help="keep the picture up to date until q or Ctrl-C")
+    form.add_argument("--prometheus", action="store_true", help="print metrics in Prometheus' text format")
+    form.add_argument("--json", action="store_true", help="print JSON alone on stdout, for programs")
+    add_common(parser, json=False)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    out = None
     with connect(arguments) as client:
-        status = client.call("status")
-        if arguments.json and not arguments.watch:
+        try:
+            status = client.call("status")
+        except NotRunning:
+            if arguments.prometheus:  # that it is down is what a monitor most wants to know
+                _print_metrics(None)
+            raise
+        if arguments.json:
             print_json(status)
-        elif arguments.watch:
-            _watch(client, status, as_json=arguments.json)
+        elif arguments.prometheus:
+            _print_metrics(status)
+        elif arguments.watch and (out := console()).is_terminal:
+            from memoryd.daemon.commands.watch import watch
+
+            status = watch(out, status, lambda: dict(client.call("status")))
         else:
             console().print(render(status))
     return 4 if status["health"]["state"] == "degraded" else 0
 
 
-def _watch(client: Any, status: dict[str, Any], *, as_json: bool) -> None:
-    """On a terminal one picture that is kept up to date; elsewhere one report a second."""
-    from rich.live import Live
+def _print_metrics(status: dict[str, Any] | None) -> None:
+    from memoryd.daemon.commands.prometheus import render_metrics
 
-    out = console()
-    if as_json or not out.is_terminal:
-        while True:
-            print_json(status) if as_json else out.print(render(status))
-            time.sleep(_REFRESH_S)
-            status = client.call("status")
-    with Live(render(status), console=out, screen=True, auto_refresh=False) as live:
-        while True:
-            time.sleep(_REFRESH_S)
-            live.update(render(client.call("status")), refresh=True)
+    sys.stdout.write(render_metrics(status))
 
 
 def render(status: dict[str, Any]) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    mark, colour, words = _FACES[status["health"]["state"]]
+    mark, colour, words = verdict_of(status)
     head = Text.assemble(
         (f"{mark} memoryd: {words}", f"bold {colour}"),
         (f"   version {status['version']}, pid {status['pid']}, up {span(status['uptime_s'])}", "dim"),
     )
-    reasons = [
-        line
-        for reason in status["health"]["reasons"]
-        for line in (Text(f"  {reason['message']}", style=colour), Text(f"    → {reason['hint']}", style="dim"))
-        if reason["hint"] or not line.plain.lstrip().startswith("→")
-    ]
-    return Group(head, *reasons, Text(), _workspaces(status), Text(), _facts(status), *_files(status))
+    return Group(head, *_needs(status), Text(), _workspaces(status), Text(), _facts(status), *_files(status))
+
+
+def _needs(status: dict[str, Any]) -> list[RenderableType]:
+    """What is wrong, and the remedy on a line of its own that can be copied; then what is merely good to know."""
+    from rich.text import Text
+
+    lines: list[RenderableType] = []
+    for reason in status["health"]["reasons"]:
+        lines.append(Text(f"  {reason['message']}", style="yellow"))
+        if reason["hint"]:
+            lines.append(Text(f"    → {reason['hint']}"))
+    lines += [Text(f"  note: {note}", style="dim") for note in status["notes"]]
+    return lines
+
+
+def _speed(measures: dict[str, Any]) -> str:
+    search, process = measures["requests"].get("search"), measures["process"]
+    speed = f"no query in the last {span(measures['window_s'])}"
+    if search and search["in_window"]:
+        half, most, nearly_all = (f"{search[f'{name}_ms']:.1f} ms" for name in ("p50", "p95", "p99"))
+        speed = f"half of {search['in_window']:,} queries within {half}, 95 % {most}, 99 % {nearly_all}"
+    return f"{speed} · memory {size(process['resident_bytes'])} · CPU {span(process['cpu_s'])} since the start"
 
 
 def _workspaces(status: dict[str, Any]) -> RenderableType:
@@ -138,6 +153,7 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     facts.add_row("  queue", waiting + parked)
     runs = " · ".join(f"{name} {until(at)}" for name, at in sorted(status["scheduler"].items(), key=lambda run: run[1]))
     facts.add_row("  schedule", runs)
+    facts.add_row("  speed", _speed(status["measures"]))
     server = status["server"]
     facts.add_row("  socket", f"{server['socket']} · {plural(server['connections'], 'connection')}")
     if changed := status["live_settings"]:
@@ -161,7 +177,7 @@ def _files(status: dict[str, Any]) -> list[RenderableType]:
         entries = [
             *((f"failed   {entry['path']}: {entry['reason']}", "red") for entry in workspace["failed"]),
             *(
-                (f"{'noted' if entry['indexed'] else 'skipped'}  {entry['path']}: {entry['reason']}", "yellow")
+                (f"{'noted  ' if entry['indexed'] else 'skipped'}  {entry['path']}: {entry['reason']}", "yellow")
                 for entry in workspace["skipped"]
             ),
             *((f"pending  {entry['path']} ({entry['phase']})", "cyan") for entry in workspace["pending_files"]),
