@@ -71,7 +71,6 @@ class JournalLogger:
 
     def __init__(self, address: str = SOCKET) -> None:
         self._address = address
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
 
     def msg(self, entry: bytes) -> None:
         try:
@@ -84,20 +83,22 @@ class JournalLogger:
     debug = info = warning = warn = error = critical = fatal = exception = log = msg
 
     def _send(self, entry: bytes) -> None:
-        try:
-            self._socket.sendto(entry, self._address)
-        except OSError as error:
-            if error.errno not in (errno.EMSGSIZE, errno.ENOBUFS):
-                raise
-            self._send_as_file(entry)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            try:
+                sender.sendto(entry, self._address)
+            except OSError as error:
+                if error.errno not in (errno.EMSGSIZE, errno.ENOBUFS):
+                    raise
+                self._send_as_file(sender, entry)
 
-    def _send_as_file(self, entry: bytes) -> None:
+    def _send_as_file(self, sender: socket.socket, entry: bytes) -> None:
         file = os.memfd_create("memoryd-log", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             with os.fdopen(file, "wb", closefd=False) as writing:
                 writing.write(entry)
             fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)  # the journal takes only what nobody can change any more
-            socket.send_fds(self._socket, [b""], [file], 0, self._address)
+            passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, file.to_bytes(4, sys.byteorder))]
+            sender.sendmsg([], passed, 0, self._address)  # socket.send_fds would ignore the address
         finally:
             os.close(file)
 

@@ -22,6 +22,8 @@ def find_program(called: str, scripts: Path, environ: Mapping[str, str]) -> Path
     program = next((path for path in (*choices, scripts / NAME) if os.access(path, os.X_OK)), None)
     if program is None:
         raise ServiceFailed(f"there is no program {NAME} in {scripts} that a service could start", hint=_LASTING)
+    if odd := sorted(set(str(program)) & set("\"'\\")):
+        raise ServiceFailed(f"systemd starts no program with {' '.join(odd)} in its path: {program}", hint=_LASTING)
     if place := _short_lived(program.resolve(), environ):
         raise ServiceFailed(f"{program} is in {place}, which is cleared now and then", hint=_LASTING)
     return program

@@ -53,7 +53,8 @@ class Reload:
 
     def headline(self) -> str:
         """One line for ``systemctl status``."""
-        served = f"serving {len(self._engine.workspaces)} workspaces"
+        count = len(self._engine.workspaces)
+        served = f"serving {count} workspace{'s' * (count != 1)}"
         last = self._engine.last_reload
         if last and last.problems:
             return f"{served}; the new configuration has problems, the former one is in force"

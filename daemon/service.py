@@ -85,12 +85,12 @@ def install(setup: Setup, folder: Path, manager: ServiceManager, *, force: bool,
         yield f"enabled {' and '.join(UNITS)}"
     if start and manager.is_active():
         if changed:
-            manager.run("restart", *(UNITS if SOCKET in changed else (SERVICE,)))  # a socket that stays misses nobody
+            manager.start("restart", *(UNITS if SOCKET in changed else (SERVICE,)))  # a socket that stays misses nobody
             yield f"restarted {SERVICE}"
         else:
             yield f"unchanged {SERVICE} is running"
     elif start:
-        manager.run("start", *UNITS)
+        manager.start("start", *UNITS)
         yield f"started {SERVICE}"
 
 
@@ -100,7 +100,7 @@ def uninstall(folder: Path, manager: ServiceManager, *, force: bool) -> Steps:
     ours = [name for name, text in found.items() if is_untouched(text) or (force and is_ours(text))]
     if ours:
         manager.run("disable", "--now", *ours)
-        yield f"stopped and disabled {' and '.join(ours)}"
+        yield f"stopped {' and '.join(ours)} and disabled it"
     for name in found:
         if name not in ours:
             why = "changed by hand, --force removes it" if is_ours(found[name]) else "not ours"

@@ -49,10 +49,16 @@ class ServiceManager:
             return
         done = self._call("systemctl", "--user", *words)
         if done.returncode != 0:
-            said = done.stderr.strip() or f"exit code {done.returncode}"
+            said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
             raise ServiceFailed(
                 f"'systemctl --user {' '.join(words)}' failed: {said}", hint="See 'memoryd service logs'"
             )
+
+    def start(self, verb: str, *units: str) -> None:
+        """start or restart, whatever failed before: the limit on restarts is for systemd, not for a person."""
+        if not self.dry:
+            self._call("systemctl", "--user", "reset-failed", *units)
+        self.run(verb, *units)
 
     def show(self, unit: str = SERVICE) -> dict[str, str]:
         """What systemd knows of a unit, by its own names; nothing where it cannot be asked."""

@@ -58,12 +58,12 @@ def is_untouched(text: str) -> bool:
 
 
 def _service_lines(setup: Setup, lines: list[str]) -> Iterator[str]:
-    program = " ".join(map(_word, (str(setup.program),)))
-    options = "".join(f" {_word(option)}" for option in setup.options)
-    writable = " ".join(_word(str(folder)) for folder in setup.writable)
+    program = _quote(str(setup.program))
+    options = "".join(f" {_argument(option)}" for option in setup.options)
+    writable = " ".join(_quote(str(folder)) for folder in setup.writable)
     shared = "".join(f" {folder}" for folder in _SHARED) if setup.shares_tmp else ""
     written = {
-        "ExecStartPre": f"+/bin/mkdir -p -m 0700 {writable}",
+        "ExecStartPre": f"+/bin/mkdir -p -m 0700 {' '.join(_argument(str(folder)) for folder in setup.writable)}",
         "ExecStart": f"{program} run{options}",
         "ExecReload": f"{program} reload{options}",
         "ReadWritePaths": writable + shared,
@@ -80,7 +80,7 @@ def _service_lines(setup: Setup, lines: list[str]) -> Iterator[str]:
             yield f"{key}={written[key]}" if key in written else line
         if key == "ExecReload":
             for name, value in sorted(setup.environment.items()):
-                yield f"Environment={_word(f'{name}={value}')}"
+                yield f"Environment={_escape(f'{name}={value}')}"
 
 
 def _socket_lines(setup: Setup, lines: list[str]) -> Iterator[str]:
@@ -103,7 +103,22 @@ def _percent(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _word(text: str) -> str:
-    """One word of a unit file's command line or list, whatever is in it."""
-    text = _percent(text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
-    return text if re.fullmatch(r"[\w%/.:=@+,-]+", text, re.ASCII) else f'"{text}"'
+def _quote(text: str) -> str:
+    """A path in a list, or the program itself: systemd takes variables and backslashes there as they are."""
+    mark = "'" if '"' in text else '"'
+    return _percent(text) if _is_plain(text) else f"{mark}{_percent(text)}{mark}"
+
+
+def _escape(text: str) -> str:
+    """A word in which backslashes count."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return _percent(text) if _is_plain(text) else f'"{_percent(escaped)}"'
+
+
+def _argument(text: str) -> str:
+    """A word of a command line, where a dollar sign would begin a variable."""
+    return _escape(text).replace("$", "$$")
+
+
+def _is_plain(text: str) -> bool:
+    return re.fullmatch(r"[\w%/.:=@+,-]+", text, re.ASCII) is not None

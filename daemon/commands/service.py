@@ -26,6 +26,15 @@ _ACTIONS = {
 }
 
 
+_FUTURE = {
+    "wrote": "write",
+    "reloaded": "reload",
+    "enabled": "enable",
+    "started": "start",
+    "restarted": "restart",
+    "stopped": "stop",
+    "removed": "remove",
+}
 _DONE = {"start": "started", "stop": "stopped", "restart": "restarted"}
 
 
@@ -94,10 +103,12 @@ def _command(arguments: argparse.Namespace) -> int:
     manager = _manager(arguments)
     if not manager.is_known():
         raise ServiceFailed("memoryd is not installed as a service", hint="Run 'memoryd service install' first")
-    if action != "stop":
-        _check_nobody_else(load(arguments)[1].socket, manager)
     units = (SERVICE,) if action == "restart" else UNITS  # across a restart the socket keeps who asks meanwhile
-    manager.run(action, *units)
+    if action == "stop":
+        manager.run(action, *units)
+    else:
+        _check_nobody_else(load(arguments)[1].socket, manager)
+        manager.start(action, *units)
     _tell([f"{_DONE[action]} {' and '.join(units)}"], arguments)
     if arguments.json:
         print_json({"units": list(units), "active": manager.is_active()})
@@ -178,12 +189,15 @@ def _tell(steps: Iterable[str], arguments: argparse.Namespace) -> list[str]:
     for step in steps:
         told.append(step)
         if not arguments.json:
-            say(f"would have {step}" if getattr(arguments, "dry_run", False) and not _is_still(step) else step)
+            say(_in_future(step) if getattr(arguments, "dry_run", False) else step)
     return told
 
 
-def _is_still(step: str) -> bool:
-    return step.startswith(("unchanged", "left"))
+def _in_future(step: str) -> str:
+    """A step of a dry run: what would be done."""
+    done, _, what = step.partition(" ")
+    verb = _FUTURE.get(done)
+    return f"would {verb} {what}" if verb else step
 
 
 def _word(value: object) -> str:
