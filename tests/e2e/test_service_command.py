@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,12 @@ BOTH = "memoryd.socket memoryd.service"
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path: Path) -> Iterator[Machine]:
     with make_machine(tmp_path, tmp_path / "cache/memoryd/models") as machine:
         machine.env = {"MEMORYD_WORKSPACE": ""}
         machine.config_file.parent.mkdir(parents=True)
         machine.config_file.write_text(f'[[workspace]]\npath = "{machine.root}"\n')
-        yield machine  # type: ignore[misc]
+        yield machine
 
 
 @pytest.fixture
