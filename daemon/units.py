@@ -63,7 +63,7 @@ def _service_lines(setup: Setup, lines: list[str]) -> Iterator[str]:
     writable = " ".join(_quote(str(folder)) for folder in setup.writable)
     shared = "".join(f" {folder}" for folder in _SHARED) if setup.shares_tmp else ""
     written = {
-        "ExecStartPre": f"+/bin/mkdir -p -m 0700 {' '.join(_argument(str(folder)) for folder in setup.writable)}",
+        "ExecStartPre": f"-+/bin/mkdir -p -m 0700 {' '.join(_argument(str(folder)) for folder in setup.writable)}",
         "ExecStart": f"{program} run{options}",
         "ExecReload": f"{program} reload{options}",
         "ReadWritePaths": writable + shared,

@@ -175,7 +175,7 @@ def test_stop_stops_the_socket_too_and_start_brings_both_back(installed: Service
 
 
 def test_watchdog_ends_a_daemon_that_hangs(installed: Service) -> None:
-    installed.write(".config/systemd/user/memoryd.service.d/short.conf", "[Service]\nWatchdogSec=2\n")
+    installed.write(".config/systemd/user/memoryd.service.d/short.conf", "[Service]\nWatchdogSec=4\n")
     try:
         installed.systemctl("daemon-reload")
         assert installed.memoryd("service", "restart").returncode == 0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memoryd.daemon.config import Config, Index, Llm, Schedule, Search, Workspace
+from memoryd.daemon.engine import Engine
+from memoryd.daemon.paths import find_paths
 from memoryd.daemon.watchers import Watchers
 from memoryd.jobs.llm.absent import AbsentModel
 from memoryd.jobs.llm.openai import OpenAiModel
@@ -47,20 +51,39 @@ def test_files_are_split_anew_by_the_new_settings_and_as_a_fresh_index_would(mem
         assert engine.documents.totals("notes", None).chunks == chunks > before
 
 
-def test_change_in_the_middle_of_indexing_leaves_nothing_split_the_old_way(memory: Memory) -> None:
-    for number in range(30):
-        memory.write(f"memory/{number}.md", LONG.replace("Words", f"Words {number}"))
-    sizes = [Index(chunk_tokens=size, overlap_tokens=0) for size in (128, 400, 200, 300)]
-    with memory.running() as engine:
-        for size in sizes:  # each while the text lane is at work on the one before
-            engine.reconfigure(replace(memory.config, index=size))
-            engine.look_at_disk()
+def test_change_in_the_middle_of_a_file_leaves_nothing_split_the_old_way(memory: Memory) -> None:
+    """The text lane is held where a file has been split, and not yet written down."""
+    hold, split, go = threading.Event(), threading.Event(), threading.Event()
+
+    def clock() -> float:
+        if hold.is_set() and sys._getframe(1).f_code.co_name == "index_text":
+            split.set()
+            assert go.wait(60)
+        return time.time()
+
+    engine = memory.engine = Engine(memory.config, find_paths(memory.config, {"HOME": "/x"}), memory.load, clock)
+    engine.start()
+    try:
         memory.settle()
-        counts = {}
-        with engine.database.read() as sql:
-            counts = dict(sql.execute("SELECT document_id, count(*) FROM chunks GROUP BY 1").fetchall())
-        assert len(counts) == 30
-        assert len(set(counts.values())) == 1, counts
+        hold.set()
+        memory.write("memory/long.md", LONG)
+        engine.look_at_disk()
+        assert split.wait(60)
+        small = replace(memory.config, index=Index(chunk_tokens=128, overlap_tokens=0))
+        change = threading.Thread(target=engine.reconfigure, args=(small,))
+        change.start()
+        change.join(1)  # it must wait for the lane; had it not, it would be through by now
+        hold.clear()
+        go.set()
+        change.join(60)
+        memory.look()
+        chunks = engine.documents.totals("notes", None).chunks
+        engine.documents.expire("notes")
+        memory.look()
+        assert engine.documents.totals("notes", None).chunks == chunks > 10
+    finally:
+        go.set()
+        assert engine.stop(10) == []
 
 
 def test_unserved_workspace_is_forgotten_and_its_late_jobs_do_no_harm(memory: Memory, tmp_path: Path) -> None:
