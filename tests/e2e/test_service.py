@@ -92,6 +92,7 @@ def test_service_serves_sandboxed_and_says_what_it_did(installed: Service) -> No
     assert installed.json("status")["embedder"]["state"] == "ready"
     status = installed.json("service", "status")
     assert (status["active"], status["enabled"], status["says"]) == (True, True, "serving 1 workspace")
+    assert status["restarts"] == 0
     assert set(status["units"].values()) == {"current"}
     again = installed.memoryd("service", "install")
     assert again.returncode == 0
