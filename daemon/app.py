@@ -6,19 +6,21 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 
 import structlog
 
 from memoryd.daemon.config import Config
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.heartbeat import Heartbeat
 from memoryd.daemon.limits import Limits
+from memoryd.daemon.logs import configure_logs
 from memoryd.daemon.methods import Methods
 from memoryd.daemon.notify import Notifier, listen_fds
 from memoryd.daemon.paths import Paths
+from memoryd.daemon.reload import LoadConfig, Reload
 from memoryd.daemon.server import Server
-from memoryd.daemon.watcher import Watcher
+from memoryd.daemon.watchers import Watchers
 from memoryd.jobs.models.catalogue import Model, resolve
 from memoryd.jobs.models.install import install, installed
 from memoryd.jobs.semantics import Progress
@@ -34,14 +36,14 @@ LANE_SECONDS = 3.0  # for the lanes to reach a boundary
 WhenServing = Callable[[], Awaitable[None]]
 
 
-async def serve(config: Config, paths: Paths, when_serving: WhenServing | None = None) -> None:
-    """Run the daemon until it is told to stop."""
-    stop = _stop_signals()
+async def serve(config: Config, paths: Paths, load: LoadConfig, when_serving: WhenServing | None = None) -> None:
+    """Run the daemon until it is told to stop; ``load`` reads the configuration again."""
+    stop, hangup = _stop_signals(), _hangup_signal()
     notifier = Notifier(os.environ)
     inherited = listen_fds(os.environ, os.getpid())
 
     engine = Engine(config, paths, embedder_loader(config, paths.models_dir))
-    watchers: dict[str, Watcher] = {}
+    watchers = Watchers()
     methods = Methods(engine, watchers)
     server = Server(
         methods.table(),
@@ -51,21 +53,23 @@ async def serve(config: Config, paths: Paths, when_serving: WhenServing | None =
         on_request=partial(_note_request, engine),
         on_error=_log_error,
     )
+    reload = Reload(
+        load,
+        engine,
+        watchers,
+        notifier,
+        followers=[methods.live.reconfigure, lambda wanted: server.set_limits(_limits(wanted)), _set_logs],
+    )
+    methods.reload_by(reload.run)
     try:
         await server.start()  # first of all: it sets the umask for a moment, and no other thread may run then
         methods.observe(server)
-        for workspace in engine.workspaces.values():
-            watchers[workspace.name] = Watcher(
-                workspace,
-                on_files=partial(engine.index_files, workspace.name),
-                on_rescan=partial(engine.look_at_disk, [workspace.name]),
-                settle_s=config.index.settle_ms / 1000,
-            )
-            watchers[workspace.name].start()  # before the first look at the disk: nothing falls in between
+        watchers.follow(engine)  # before the first look at the disk: nothing falls in between
         engine.start()
-        log.info("serving", socket=str(paths.socket), workspaces=list(engine.workspaces), pid=os.getpid())
-        notifier.ready(f"serving {len(engine.workspaces)} workspaces")
-        beside = [asyncio.ensure_future(_tell_alive(notifier, engine))]
+        log.info("serving", socket=server.address, workspaces=list(engine.workspaces), pid=os.getpid())
+        notifier.ready(reload.headline())
+        heartbeat = Heartbeat(notifier, engine.worker, watchers, server.address)
+        beside = [asyncio.ensure_future(heartbeat.beat()), asyncio.ensure_future(_reload_when_asked(reload, hangup))]
         if when_serving:
             beside.append(asyncio.ensure_future(when_serving()))
 
@@ -77,18 +81,20 @@ async def serve(config: Config, paths: Paths, when_serving: WhenServing | None =
         notifier.stopping("finishing the work in hand")
         log.info("stopping")
         cut_off = await server.stop(ANSWER_SECONDS)
-        for watcher in watchers.values():
-            watcher.stop()
+        watchers.stop()
         late = engine.stop(LANE_SECONDS)
         log.info("stopped", requests_cut_off=cut_off, lanes_cut_off=late)
 
 
-async def _tell_alive(notifier: Notifier, engine: Engine) -> None:
-    """Keep the service manager's watchdog quiet for as long as this loop turns and the lanes run."""
-    while notifier.watchdog_s is not None:
-        if engine.worker.alive():
-            notifier.watchdog()
-        await asyncio.sleep(notifier.watchdog_s / 2)
+async def _reload_when_asked(reload: Reload, hangup: asyncio.Event) -> None:
+    while True:
+        await hangup.wait()
+        hangup.clear()  # before the reading: one that comes meanwhile is another request
+        await reload.run()
+
+
+def _set_logs(config: Config) -> None:
+    configure_logs(config.log.level, config.log.format, include_text=config.log.include_text)
 
 
 def embedder_loader(config: Config, models_dir: Path) -> Callable[[Progress], Embedder]:
@@ -134,6 +140,13 @@ def _stop_signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal, number)
     return stop
+
+
+def _hangup_signal() -> asyncio.Event:
+    """Set by SIGHUP: the configuration is to be read again."""
+    hangup = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
+    return hangup
 
 
 def _limits(config: Config) -> Limits:

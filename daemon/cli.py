@@ -16,8 +16,10 @@ from memoryd.daemon.commands import (
     get,
     index,
     model,
+    reload,
     run,
     search,
+    service,
     status,
     why_not,
 )
@@ -57,7 +59,21 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, status, doctor, search, why_not, get, index, config, model, evaluate, completion):
+    for command in (
+        run,
+        status,
+        doctor,
+        search,
+        why_not,
+        get,
+        index,
+        config,
+        reload,
+        model,
+        evaluate,
+        service,
+        completion,
+    ):
         command.add_parser(commands, add_common)
     return parser
 

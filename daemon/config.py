@@ -28,7 +28,7 @@ def about(
     """A setting's documentation and limits, as field metadata.
 
     ``low`` and ``high`` are themselves allowed, ``above`` is not. ``form`` says what a text stands for:
-    "path", "model" (a path if it ends in .gguf), "glob", "scope", "variable" or "name".
+    "path", "model" (a path if it ends in .gguf), "glob", "scope", "variable", "credential" or "name".
     """
     return {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "form": form}
 
@@ -111,6 +111,10 @@ class Llm:
         default="", metadata=about("The environment variable that holds the API's key.", form="variable")
     )
     api_key_file: str = field(default="", metadata=about("The file that holds the key, instead.", form="path"))
+    api_key_credential: str = field(
+        default="",
+        metadata=about("The service's credential (LoadCredential=) that holds the key, instead.", form="credential"),
+    )
     threads: int = field(default=0, metadata=about("CPU threads of a local model; 0: memoryd decides.", 0, 256))
 
 
@@ -221,7 +225,13 @@ class Log:
     )
     format: str = field(
         default="auto",
-        metadata=about("auto is console on a terminal, else json.", choices=("auto", "console", "json")),
+        metadata=about(
+            "auto is console on a terminal, journal where stderr is systemd's, else json.",
+            choices=("auto", "console", "json", "journal"),
+        ),
+    )
+    include_text: bool = field(
+        default=False, metadata=about("Whether what was asked may stand in the log; else its length does.")
     )
 
 

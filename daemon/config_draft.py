@@ -34,7 +34,7 @@ class Draft:
                 value = str(expand_path(value, folder, self.environ))
         except ValueError as unfit:
             # Where the name of a variable belongs, the secret itself may stand.
-            hidden = setting.is_secret or (setting.form == "variable" and isinstance(value, str))
+            hidden = setting.is_secret or (setting.form in ("variable", "credential") and isinstance(value, str))
             found = "a hidden value" if hidden else describe(value)
             guess = did_you_mean(str(value), setting.choices) if setting.choices else ""
             self.problems.append(f"{place(key)}: found {found}; allowed: {unfit}{guess}")

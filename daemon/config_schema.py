@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, TypeVar
@@ -37,7 +38,7 @@ class Setting:
     high: float | None
     above: float | None
     choices: tuple[str, ...]
-    form: str  # "path", "model", "glob", "scope", "variable", "name" or ""
+    form: str  # "path", "model", "glob", "scope", "variable", "credential", "name" or ""
 
     @property
     def variable(self) -> str:
@@ -50,7 +51,9 @@ class Setting:
 
         Where a secret is kept is none.
         """
-        return self.form not in ("path", "variable") and not SECRET.isdisjoint(self.key.rpartition(".")[2].split("_"))
+        return self.form not in ("path", "variable", "credential") and not SECRET.isdisjoint(
+            self.key.rpartition(".")[2].split("_")
+        )
 
     @property
     def span(self) -> str:
@@ -74,6 +77,8 @@ class Setting:
             return 'a list of rules, such as "agent:coder = memory/agents/coder/**" or "user:* = memory/users/*/**"'
         if self.form == "variable":
             return "the name of an environment variable, not its value"
+        if self.form == "credential":
+            return "the name of a credential, not its value"
         if self.form == "name":
             return "at most 64 characters without / : or control characters"
         return {bool: "true or false", str: "a path" if self.form == "path" else "a text"}[self.kind]
@@ -164,6 +169,8 @@ def _within(setting: Setting, value: Any) -> bool:
         return all(isinstance(glob, str) and _stays_inside(glob) for glob in value)
     if setting.form == "variable":
         return value == "" or bool(value.isascii() and value.isidentifier())
+    if setting.form == "credential":
+        return bool(re.fullmatch(r"[\w@:.-]{0,255}", value, re.ASCII)) and value not in (".", "..")
     if setting.form == "name":
         return len(value) <= 64 and value == clean_name(value)
     return setting.form == "" or "\0" not in value

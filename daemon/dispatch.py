@@ -63,6 +63,10 @@ class Dispatcher:
         self._on_error = on_error
         self.in_flight = 0  # requests whose answer is not ready
 
+    def set_limits(self, limits: Limits) -> None:
+        """Another time limit; the number of threads stays."""
+        self._timeout_s = limits.request_timeout_s
+
     async def answer(self, message: Request | Refusal, bytes_in: int) -> bytes | None:
         """The encoded answer, or None to a notification. Nothing a client or a method does raises."""
         started = time.perf_counter()

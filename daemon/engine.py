@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,11 +16,13 @@ from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.language_model import make_language_model
 from memoryd.daemon.measures import Measures
 from memoryd.daemon.paths import Paths, ensure_private
+from memoryd.daemon.reloaded import Reloaded
 from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text
+from memoryd.jobs.llm.protocol import LanguageModel
 from memoryd.jobs.maintain import maintain
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.schedule import Schedule
@@ -50,20 +53,10 @@ class Engine:
         self.paths = paths
         self.clock = clock
         self.started_at = clock()
-        self.workspaces = {
-            workspace.name: Workspace(
-                workspace.name,
-                workspace.path,
-                workspace.include,
-                workspace.ignore,
-                workspace.evergreen,
-                tuple(map(parse_rule, workspace.scopes)),
-            )
-            for workspace in config.workspaces
-        }
-        self.index_settings = IndexSettings(
-            config.index.chunk_tokens, config.index.overlap_tokens, config.index.max_file_bytes
-        )
+        self.last_reload: Reloaded | None = None  # what became of the last request to read the configuration again
+        self.workspaces = _workspaces(config)
+        self.index_settings = _index_settings(config)
+        self._reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
         ensure_private(paths.data_dir)
         self.lock = InstanceLock(paths.lock_file)
         with ExitStack() as undo:  # of what was opened, if the rest cannot be
@@ -77,13 +70,7 @@ class Engine:
         self.generations = Generations(self.database)
         self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock)
         self.llm = make_language_model(config.llm, os.environ)
-        hyde = config.search.hyde
-        self.hypotheses = Hypotheses(
-            self.llm,
-            max_tokens=hyde.max_tokens,
-            # The plain query must still be answered within the request's own time.
-            timeout_s=min(hyde.timeout_s, 0.8 * config.server.request_timeout_s),
-        )
+        self.hypotheses = _hypotheses(config, self.llm)
         self.worker = Worker(self.queue, clock, config.index.max_attempts)
         self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
         self.schedule = Schedule()
@@ -99,10 +86,7 @@ class Engine:
         self.worker.start([self._text_lane(), self._vector_lane()])
         self.look_at_disk()
         self.semantics.start()
-        every = self.config.schedule
-        self.schedule.every(every.reconcile_minutes, "reconcile", self.look_at_disk)
-        self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
-        self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain"))
+        self._set_schedule()
         self.schedule.start()
 
     def stop(self, timeout: float) -> list[str]:
@@ -116,6 +100,30 @@ class Engine:
             self.database.close()
             self.lock.release()
         return late
+
+    def reconfigure(self, config: Config) -> None:
+        """Go on with another configuration, its embedder and paths aside. Raises and changes nothing if it cannot.
+
+        ``look_at_disk`` is due afterwards, once the watchers follow.
+        """
+        if not config.workspaces:
+            raise ConfigInvalid(config.notes or ("no workspace is configured",))
+        before = self.config, self.workspaces, self.index_settings
+        with self._reading:
+            self.config, self.workspaces, self.index_settings = config, _workspaces(config), _index_settings(config)
+            try:
+                self._forget_unserved()
+                self._expire_if_read_differently()
+            except MemorydError:  # what was forgotten already is found again by the next look at the disk
+                self.config, self.workspaces, self.index_settings = before
+                raise
+        self.worker.max_attempts = config.index.max_attempts
+        if config.schedule != before[0].schedule:
+            self._set_schedule()
+        if config.llm != before[0].llm:
+            self.llm.close()
+            self.llm = make_language_model(config.llm, os.environ)
+        self.hypotheses = _hypotheses(config, self.llm)
 
     # -- what can be asked of it --------------------------------------------------------------------------
 
@@ -161,12 +169,19 @@ class Engine:
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
-        workspace = self.workspaces[job.workspace]
-        return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
+        with self._reading:
+            workspace = self.workspaces.get(job.workspace)
+            if workspace is None:  # asked for just before it ceased to be served
+                return {"outcome": "unserved"}
+            return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
-        found = reconcile(self.workspaces[job.workspace], self.documents, self.queue, job.path)
+        with self._reading:
+            workspace = self.workspaces.get(job.workspace)
+            if workspace is None:
+                return {"outcome": "unserved"}
+            found = reconcile(workspace, self.documents, self.queue, job.path)
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
@@ -180,7 +195,13 @@ class Engine:
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
         return {**maintain(self.database, self.semantics, self.generations, self.cache)}
 
-    # -- starting -----------------------------------------------------------------------------------------
+    # -- what the configuration says ----------------------------------------------------------------------
+
+    def _set_schedule(self) -> None:
+        every = self.config.schedule
+        self.schedule.every(every.reconcile_minutes, "reconcile", self.look_at_disk)
+        self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
+        self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain"))
 
     def _forget_unserved(self) -> None:
         for name in self.documents.workspaces():
@@ -200,6 +221,31 @@ class Engine:
                     distrust_scopes(sql, workspace.name)
                 if read_differently or scoped_differently:
                     self.documents.expire(workspace.name)
+
+
+def _workspaces(config: Config) -> dict[str, Workspace]:
+    return {
+        workspace.name: Workspace(
+            workspace.name,
+            workspace.path,
+            workspace.include,
+            workspace.ignore,
+            workspace.evergreen,
+            tuple(map(parse_rule, workspace.scopes)),
+        )
+        for workspace in config.workspaces
+    }
+
+
+def _index_settings(config: Config) -> IndexSettings:
+    return IndexSettings(config.index.chunk_tokens, config.index.overlap_tokens, config.index.max_file_bytes)
+
+
+def _hypotheses(config: Config, llm: LanguageModel) -> Hypotheses:
+    hyde = config.search.hyde
+    # The plain query must still be answered within the request's own time.
+    timeout_s = min(hyde.timeout_s, 0.8 * config.server.request_timeout_s)
+    return Hypotheses(llm, max_tokens=hyde.max_tokens, timeout_s=timeout_s)
 
 
 def _open_cache(path: Path, clock: Clock) -> SqliteCache:

@@ -28,17 +28,27 @@ def _key_reader(settings: Llm, environ: Mapping[str, str]) -> ReadKey | None:
     if settings.api_key_env:
         return lambda: _checked(environ.get(settings.api_key_env, ""), f"the variable {settings.api_key_env}")
     if settings.api_key_file:
-        return lambda: _checked(_read(Path(settings.api_key_file)), settings.api_key_file)
+        return lambda: _checked(_read(Path(settings.api_key_file), "Correct llm.api_key_file."), settings.api_key_file)
+    if settings.api_key_credential:
+        return lambda: _read_credential(settings.api_key_credential, environ)
     return None
 
 
-def _read(file: Path) -> str:
+def _read_credential(name: str, environ: Mapping[str, str]) -> str:
+    hint = f"Give the service LoadCredential={name}:FILE ('systemctl --user edit memoryd'), or use llm.api_key_file."
+    folder = environ.get("CREDENTIALS_DIRECTORY", "")
+    if not folder:
+        raise LanguageModelRefused(f"memoryd was started without credentials, so there is no {name}", hint=hint)
+    return _checked(_read(Path(folder) / name, hint), f"the credential {name}")
+
+
+def _read(file: Path, hint: str) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise LanguageModelRefused(
-            f"the key of the language model cannot be read from {file}: {reason}", hint="Correct llm.api_key_file."
+            f"the key of the language model cannot be read from {file}: {reason}", hint=hint
         ) from None
 
 

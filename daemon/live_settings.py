@@ -93,8 +93,7 @@ class LiveSettings:
     """What queries are answered by, until memoryd stops. May be read and changed by any thread."""
 
     def __init__(self, config: Config, default_file: Path) -> None:
-        origin = {key: config.origin[f"search.{key}"] for key in SEARCH_SETTINGS if f"search.{key}" in config.origin}
-        self._in_force = _InForce(config.search, config.search, origin)
+        self._in_force = _InForce(config.search, config.search, _origin(config))
         self._file = config.file
         self._default_file = default_file
         self._changing = threading.Lock()  # one change after the other; a reader never waits
@@ -118,6 +117,21 @@ class LiveSettings:
                 self._write(values, now.origin)
                 now = replace(now, configured=configured, origin={**now.origin, **dict.fromkeys(values, "file")})
             self._in_force = replace(now, search=search)
+
+    def reconfigure(self, config: Config) -> None:
+        """Go on with another configuration. What was changed live stays so, unless the configuration changed it too."""
+        with self._changing:
+            now, wanted = self._in_force, config.search
+            kept = {
+                key: change["live"]
+                for key, change in _changes(now).items()
+                if value_of(wanted, key) == change["configured"]
+            }
+            try:
+                search = lay_over(wanted, kept)
+            except InvalidParams:  # the two do not go together: the file is the later word
+                search = wanted
+            self._in_force, self._file = _InForce(search, wanted, _origin(config)), config.file
 
     def changes(self) -> dict[str, dict[str, Any]]:
         """The settings that are not as configured, by key: what is in force, and what was configured."""
@@ -152,6 +166,10 @@ class LiveSettings:
                 hint="Unset it where memoryd is started, or leave out persist.",
             )
         set_values(self._file, {f"search.{key}": value for key, value in values.items()})
+
+
+def _origin(config: Config) -> dict[str, str]:
+    return {key: config.origin[f"search.{key}"] for key in SEARCH_SETTINGS if f"search.{key}" in config.origin}
 
 
 def _changes(now: _InForce) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How the daemon speaks: structlog on stderr, pretty on a terminal and JSON lines elsewhere.
+"""How the daemon speaks: pretty on a terminal, fields in systemd's journal, JSON lines on stderr elsewhere.
 
 An event is a snake_case fact and its facts are keys. What people wrote in their notes, or asked, does not
 belong in a log: such values are replaced by their length.
@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, TextIO
+
+from memoryd.daemon.journal import JournalLogger, is_journal, render_fields
 
 if TYPE_CHECKING:
     from structlog.typing import Processor
@@ -42,16 +44,12 @@ def configure_logs(
 
     stream = stream or sys.stderr
     threshold = getattr(logging, level.upper())
+    if format == "journal" or (format == "auto" and is_journal(stream, os.environ)):
+        _configure_journal(threshold, include_text=include_text)
+        return
     terminal = stream.isatty()
     pretty = format == "console" or (format == "auto" and terminal)
-    common: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.StackInfoRenderer(),
-    ]
-    if not include_text:
-        common.append(hide_text)
+    common = _common(include_text=include_text)
     rendering: list[Processor] = (
         [
             structlog.dev.ConsoleRenderer(
@@ -75,8 +73,47 @@ def configure_logs(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
+    _hear_libraries(handler, threshold)
+
+
+def _configure_journal(threshold: int, *, include_text: bool) -> None:
+    import structlog
+
+    journal = JournalLogger()
+    structlog.configure(
+        processors=[*_common(include_text=include_text), structlog.processors.format_exc_info, render_fields],
+        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        logger_factory=lambda *_: journal,
+    )
+    _hear_libraries(_Passing(), threshold)
+
+
+def _common(*, include_text: bool) -> list[Processor]:
+    import structlog
+
+    common: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    return common if include_text else [*common, hide_text]
+
+
+def _hear_libraries(handler: logging.Handler, threshold: int) -> None:
     logging.basicConfig(handlers=[handler], level=max(threshold, logging.WARNING), force=True)
     logging.captureWarnings(True)
+
+
+class _Passing(logging.Handler):
+    """What a library logs, as an event of our own."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        import structlog
+
+        structlog.get_logger().log(
+            record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info or None
+        )
 
 
 def hide_text(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from importlib.metadata import version
@@ -21,10 +21,12 @@ from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.live_settings import LiveSettings
 from memoryd.daemon.params import parse_params
+from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.requests import (
     GetRequest,
     IndexRequest,
     PingRequest,
+    ReloadRequest,
     SearchRequest,
     SettingsGetRequest,
     SettingsSetRequest,
@@ -36,7 +38,7 @@ from memoryd.daemon.status import brief_status, full_status
 from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
-from memoryd.store.errors import InvalidParams, NotFound, PathRefused
+from memoryd.store.errors import ConfigInvalid, InvalidParams, NotFound, PathRefused
 from memoryd.store.generations import Pending
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
@@ -54,12 +56,17 @@ class Methods:
     def __init__(self, engine: Engine, watchers: dict[str, Watcher]) -> None:
         self._engine = engine
         self._watchers = watchers
-        self._live = LiveSettings(engine.config, engine.paths.config_file)
+        self.live = self._live = LiveSettings(engine.config, engine.paths.config_file)
         self._server: Server | None = None
+        self._reload: Callable[[], Awaitable[Reloaded]] | None = None
 
     def observe(self, server: Server) -> None:
         """The server that these methods answer on, for ``status`` to tell of it."""
         self._server = server
+
+    def reload_by(self, reload: Callable[[], Awaitable[Reloaded]]) -> None:
+        """How the configuration is read again, where a daemon runs that can."""
+        self._reload = reload
 
     def table(self) -> dict[str, Method]:
         return {
@@ -71,6 +78,7 @@ class Methods:
             "index": Method(self.index, timeout_s=math.inf),
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
+            "reload": Method(self.reload, timeout_s=math.inf),
         }
 
     async def ping(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,6 +102,7 @@ class Methods:
         engine.measures.note_search(took_ms, answer.timings, len(answer.hits), degraded=answer.degraded is not None)
         log.info(
             "query_done",
+            query=request.query,  # its length, unless log.include_text
             took_ms=took_ms,
             results=len(answer.hits),
             degraded=answer.degraded.leg if answer.degraded else None,
@@ -169,6 +178,16 @@ class Methods:
         changed = {key: change["live"] for key, change in described["changed"].items()}
         log.info("settings_changed", persisted=request.persist, changed=changed)
         return described
+
+    async def reload(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        parse_params(ReloadRequest, params)
+        if self._reload is None:
+            raise ConfigInvalid(("this memoryd cannot read its configuration again",), hint="Restart memoryd")
+        outcome = await self._reload()
+        if outcome.problems:
+            hint = f"The former configuration is in force. {outcome.hint or ''}".rstrip()
+            raise ConfigInvalid(outcome.problems, hint=hint)
+        return {"changed": list(outcome.changed), "needs_restart": list(outcome.needs_restart)}
 
     def _query(self, request: SearchRequest) -> SearchQuery:
         return SearchQuery(

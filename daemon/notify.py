@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Mapping, MutableMapping
 
 FIRST_FD = 3  # where passed sockets start: sd_listen_fds(3)
@@ -22,6 +23,10 @@ class Notifier:
     def ready(self, status: str) -> None:
         """We serve."""
         self._send(f"READY=1\nSTATUS={_one_line(status)}")
+
+    def reloading(self) -> None:
+        """We began to read the configuration again; ``ready`` ends it. The time tells systemd which request this is."""
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def status(self, status: str) -> None:
         """One line for people, shown by ``systemctl status``."""

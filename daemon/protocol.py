@@ -26,6 +26,8 @@ ERROR_NUMBERS: Mapping[str, int] = {
     "config_invalid": -32001,
     "not_running": -32002,
     "already_running": -32003,
+    "service_unavailable": -32004,
+    "service_failed": -32005,
     "workspace_unavailable": -32010,
     "file_unreadable": -32011,
     "not_found": -32012,

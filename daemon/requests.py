@@ -164,3 +164,8 @@ class IndexRequest:
 @dataclass(frozen=True, slots=True)
 class PingRequest:
     """Answers at once. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadRequest:
+    """Reads the configuration again and goes on by it. Takes nothing."""

@@ -61,6 +61,16 @@ class Server:
         """Requests not answered yet."""
         return self._dispatcher.in_flight
 
+    @property
+    def address(self) -> str:
+        """Where clients connect: the socket's own name, for one that is inherited may be elsewhere."""
+        return str(self._listener.getsockname()) if self._listener else str(self._path)
+
+    def set_limits(self, limits: Limits) -> None:
+        """Other limits from the next connection and request on; connections that are open keep theirs."""
+        self._limits = limits
+        self._dispatcher.set_limits(limits)
+
     async def start(self) -> None:
         """Listens. Raises ``AlreadyRunning``, or ``ConfigInvalid`` where the socket cannot be made."""
         if self._listener is None:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.server import Server
 from memoryd.daemon.watcher import Watcher
 from memoryd.jobs.language import language_notes
@@ -70,6 +71,8 @@ def full_status(
         reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
     if not engine.worker.alive():
         reasons.append(_reason("worker_dead", "the worker is not running", "Restart memoryd"))
+    if (reloaded := engine.last_reload) and reloaded.problems:
+        reasons.append(_reload_refused(reloaded))
     busy = not engine.is_current() or any(workspace["pending"] for workspace in workspaces)
     return {
         "version": version("memoryd"),
@@ -91,6 +94,7 @@ def full_status(
             :LISTED
         ],
         "config_file": str(engine.config.file) if engine.config.file else None,
+        "reload": {**asdict(reloaded), "at": _iso(reloaded.at)} if reloaded else None,  # of the configuration
         "live_settings": {**(live_settings or {})},  # of [search], those that are not as configured
         "notes": [*engine.config.notes, *language_notes(engine.database, engine.config.embedder.model)],
         "measures": engine.measures.report(),
@@ -215,6 +219,12 @@ def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
         except MemorydError as error:
             reasons.append(_reason(error.code, error.message, error.hint))
     return stores
+
+
+def _reload_refused(reloaded: Reloaded) -> Reason:
+    count = len(reloaded.problems)
+    message = f"the new configuration has {count} problem{'s' * (count != 1)}, and the former one is in force"
+    return _reason("config_invalid", f"{message}: {'; '.join(reloaded.problems)}", "Correct it, then 'memoryd reload'")
 
 
 def _queue(engine: Engine, now: float) -> dict[str, Any]:

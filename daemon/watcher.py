@@ -62,7 +62,9 @@ class Watcher(events.FileSystemEventHandler):
         poll_s: float = 3.0,  # between two looks at the disk where there is no inotify
         check_s: float = 5.0,  # between two looks at whether what is watched is still what is there
     ) -> None:
-        self._workspace = workspace
+        self.workspace = self._workspace = workspace
+        self.settle_s = settle_s
+        self._turned_at = time.monotonic()  # when its own thread last came round
         self._on_files = on_files
         self._on_rescan = on_rescan
         self._poll_s = poll_s
@@ -99,6 +101,10 @@ class Watcher(events.FileSystemEventHandler):
     def alive(self) -> bool:
         observer = self._observer
         return self._thread.is_alive() and (observer is None or _is_alive(observer))
+
+    def silence_s(self) -> float:
+        """For how long its thread has not come round; it does every few seconds."""
+        return time.monotonic() - self._turned_at
 
     def status(self) -> WatcherStatus:
         mode: Mode = "stopped" if not self._thread.is_alive() else "inotify" if self._observer else "polling"
@@ -139,6 +145,7 @@ class Watcher(events.FileSystemEventHandler):
 
     def _run(self) -> None:
         while True:
+            self._turned_at = time.monotonic()
             with self._changed:
                 self._wait_for_something_to_do()
                 if self._stopping:

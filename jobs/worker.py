@@ -69,6 +69,7 @@ class Worker:
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _in_hand: dict[str, list[Job]] = field(default_factory=dict)  # lane -> jobs claimed and not settled yet
+    _busy: dict[str, float] = field(default_factory=dict)  # thread at work -> monotonic time of its last sign of life
 
     def start(self, lanes: Sequence[Lane]) -> None:
         self.queue.recover()
@@ -87,10 +88,19 @@ class Worker:
         return [thread.name for thread in self._threads if thread.is_alive()]
 
     def stopping(self) -> bool:
+        """Asked by a lane at each boundary of its work, so that asking is a sign of life."""
+        name = threading.current_thread().name
+        if name in self._busy:
+            self._busy[name] = time.monotonic()
         return self._stop.is_set()
 
     def alive(self) -> bool:
         return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
+
+    def silence_s(self) -> float:
+        """For how long a lane at work has reached no boundary; an idle one is not silent."""
+        now = time.monotonic()
+        return max((now - seen for seen in self._busy.copy().values()), default=0.0)
 
     # -- a lane's life ------------------------------------------------------------------------------------
 
@@ -122,7 +132,11 @@ class Worker:
         jobs = self.queue.claim([kind], lane.batch.get(kind, 1))
         if jobs:
             self._in_hand[lane.name] = jobs
-            self._run_jobs(lane.handlers[kind], jobs)
+            self._busy[threading.current_thread().name] = time.monotonic()
+            try:
+                self._run_jobs(lane.handlers[kind], jobs)
+            finally:
+                del self._busy[threading.current_thread().name]
             del self._in_hand[lane.name]
             self.ledger_trouble = None
         return bool(jobs)

@@ -44,6 +44,18 @@ class AlreadyRunning(MemorydError):
     code = "already_running"
 
 
+class ServiceUnavailable(MemorydError):
+    """There is no service manager that would run memoryd for this user."""
+
+    code = "service_unavailable"
+
+
+class ServiceFailed(MemorydError):
+    """The service manager did not do what it was asked to."""
+
+    code = "service_failed"
+
+
 class WorkspaceUnavailable(MemorydError):
     """A workspace's folder cannot be read."""
 

@@ -40,8 +40,23 @@ def load(arguments: argparse.Namespace) -> tuple[Config, Paths]:
 def connect(arguments: argparse.Namespace, timeout: float | None = 60.0) -> Client:
     from memoryd.daemon.client import Client
 
-    _, paths = load(arguments)
-    return Client(paths.socket, timeout)
+    return Client(_socket(arguments), timeout)
+
+
+def _socket(arguments: argparse.Namespace) -> Path:
+    """Where the daemon listens. One that runs on goes on answering while its configuration file has problems."""
+    from memoryd.daemon.config import Config, Locations
+    from memoryd.daemon.paths import find_paths
+    from memoryd.store.errors import ConfigInvalid
+
+    try:
+        return load(arguments)[1].socket
+    except ConfigInvalid:
+        usual = Locations(socket=os.environ.get("MEMORYD_PATHS__SOCKET", ""))
+        socket = find_paths(Config(paths=usual), os.environ).socket
+        if not socket.is_socket():
+            raise
+        return socket
 
 
 class PrintVersion(argparse.Action):

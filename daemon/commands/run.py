@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from dataclasses import replace
@@ -49,17 +50,22 @@ def run(arguments: argparse.Namespace) -> int:
 
     from memoryd.daemon.app import serve
     from memoryd.daemon.logs import configure_logs
+    from memoryd.daemon.paths import find_paths
 
-    config, paths = load(arguments)
-    config = _quiet_on_terminal(config, verbose=arguments.verbose)
-    configure_logs(config.log.level, config.log.format)
+    def read_config() -> Config:
+        return _quiet_on_terminal(load(arguments)[0], verbose=arguments.verbose)
+
+    config = read_config()
+    paths = find_paths(config, os.environ)
+    configure_logs(config.log.level, config.log.format, include_text=config.log.include_text)
     for note in config.notes if config.workspaces else ():  # with none, the notes are the error
         say(note)
 
     async def welcome() -> None:
         await asyncio.to_thread(_welcome, paths, arguments.sample)
 
-    asyncio.run(serve(config, paths, welcome if sys.stderr.isatty() or arguments.sample is not None else None))
+    somebody_looks = sys.stderr.isatty() or arguments.sample is not None
+    asyncio.run(serve(config, paths, read_config, welcome if somebody_looks else None))
     return 0
 
 

@@ -162,6 +162,8 @@ def _facts(status: dict[str, Any]) -> RenderableType:
             for key, value in changed.items()
         )
         facts.add_row("  live settings", f"{words} · until a restart, or 'memoryd config set --reset'")
+    if (reload := status["reload"]) and reload["needs_restart"]:
+        facts.add_row("  restart for", f"{' · '.join(reload['needs_restart'])} · read only when memoryd starts")
     if status["last_errors"]:
         error = status["last_errors"][0]
         facts.add_row("  last error", f"{ago(error['at'])}: {error['job']}: {error['reason']}")

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -35,6 +36,15 @@ def test_each_state_arrives_as_one_datagram(manager):
         b"WATCHDOG=1",
         b"STOPPING=1\nSTATUS=bye",
     ]
+
+
+def test_reload_is_told_with_the_time_at_which_it_began(manager):
+    end, address = manager
+    before = time.monotonic_ns() // 1000
+    Notifier({"NOTIFY_SOCKET": address}).reloading()
+    state, moment = end.recv(1000).decode().split("\nMONOTONIC_USEC=")
+    assert state == "RELOADING=1"
+    assert before <= int(moment) <= time.monotonic_ns() // 1000
 
 
 @pytest.mark.parametrize("environ", [{}, {"NOTIFY_SOCKET": ""}, {"NOTIFY_SOCKET": "/nonexistent/notify"}])

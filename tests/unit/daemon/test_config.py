@@ -193,7 +193,9 @@ include = ["../../etc/*"]
 
 
 def test_key_that_resembles_nothing_gets_the_list_of_known_ones(home: Path) -> None:
-    assert problems(home, "[log]\nzzz = 1\n") == ["config.toml:2: log.zzz: unknown; known here: log.format, log.level"]
+    assert problems(home, "[log]\nzzz = 1\n") == [
+        "config.toml:2: log.zzz: unknown; known here: log.format, log.include_text, log.level"
+    ]
 
 
 def test_quoted_dotted_key_is_not_taken_for_a_path_through_tables(home: Path) -> None:

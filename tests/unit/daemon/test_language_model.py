@@ -78,6 +78,18 @@ def test_missing_file_is_told(server: ChatServer, tmp_path: Path) -> None:
     assert "llm.api_key_file" in (caught.value.hint or "")
 
 
+def test_key_comes_from_the_service_credential(server: ChatServer, tmp_path: Path) -> None:
+    (tmp_path / "llm-key").write_text("secret\n")
+    server.dictated.append(answer("yes"))
+    settings = remote(server, api_key_credential="llm-key")
+    assert ask(settings, CREDENTIALS_DIRECTORY=str(tmp_path)) == "yes"
+    assert server.headers[0]["authorization"] == "Bearer secret"
+    for environ in ({}, {"CREDENTIALS_DIRECTORY": str(tmp_path / "absent")}):
+        with pytest.raises(LanguageModelRefused) as caught:
+            ask(settings, **environ)
+        assert "LoadCredential=llm-key:FILE" in (caught.value.hint or "")
+
+
 # -- what the configuration refuses -------------------------------------------------------------------------
 
 
@@ -94,6 +106,7 @@ def test_missing_file_is_told(server: ChatServer, tmp_path: Path) -> None:
             "without user and password",
         ),
         ('api_key_env = "sk-3b1c0ffee"', "the name of an environment variable"),
+        ('api_key_credential = "../sk-3b1c0ffee"', "the name of a credential"),
         ('provider = "openai"', "openai-compatible"),
     ],
 )

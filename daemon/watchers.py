@@ -1,0 +1,35 @@
+"""The watchers of all workspaces: exactly those that are served are watched, as they are configured."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from memoryd.daemon.engine import Engine
+from memoryd.daemon.watcher import Watcher
+
+
+class Watchers(dict[str, Watcher]):
+    """By the name of the workspace. Changed by one thread at a time; others look up, and iterate over copies."""
+
+    def follow(self, engine: Engine) -> None:
+        """Start and stop watchers until they are those that the engine's configuration wants."""
+        settle_s = engine.config.index.settle_ms / 1000
+        wanted = engine.workspaces
+        for name, watcher in list(self.items()):
+            if watcher.workspace != wanted.get(name) or watcher.settle_s != settle_s:
+                del self[name]
+                watcher.stop()
+        for name, workspace in wanted.items():
+            if name not in self:
+                watcher = Watcher(
+                    workspace,
+                    on_files=partial(engine.index_files, name),
+                    on_rescan=partial(engine.look_at_disk, [name]),
+                    settle_s=settle_s,
+                )
+                watcher.start()
+                self[name] = watcher
+
+    def stop(self) -> None:
+        for watcher in self.values():
+            watcher.stop()

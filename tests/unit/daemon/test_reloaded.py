@@ -1,0 +1,50 @@
+"""What differs between two configurations, and what of it waits for a restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from memoryd.daemon.config import Config, Embedder, Locations, Log, Search, Weights, Workspace
+from memoryd.daemon.config_schema import SETTINGS
+from memoryd.daemon.reloaded import AT_START, compare
+
+NOTES, WORK = Workspace(Path("/notes"), "notes"), Workspace(Path("/work"), "work")
+
+
+def test_equal_configurations_differ_in_nothing() -> None:
+    config = Config(workspaces=(NOTES,))
+    difference = compare(config, replace(config, file=Path("/elsewhere.toml")))
+    assert (difference.live, difference.at_start) == ((), ())
+    assert difference.config.file == Path("/elsewhere.toml")
+
+
+def test_each_setting_is_named_by_its_key() -> None:
+    wanted = Config(search=Search(limit=3, weights=Weights(vector=0.0)), log=Log(level="debug"))
+    assert compare(Config(), wanted).live == ("search.limit", "search.weights.vector", "log.level")
+
+
+def test_workspaces_are_added_removed_and_changed() -> None:
+    running = Config(workspaces=(NOTES, WORK))
+    wanted = Config(workspaces=(replace(NOTES, evergreen=("a.md",)), Workspace(Path("/new"), "new")))
+    assert compare(running, wanted).live == (
+        "workspace new added",
+        "workspace work removed",
+        "workspace notes changed",
+    )
+
+
+def test_what_is_read_at_the_start_stays_in_force_and_waits() -> None:
+    running = Config(workspaces=(NOTES,))
+    wanted = replace(running, embedder=Embedder(model="bge-m3"), paths=Locations(data="/x"), search=Search(limit=2))
+    difference = compare(running, wanted)
+    assert difference.live == ("search.limit",)
+    assert difference.at_start == ("embedder.model", "paths.data")
+    assert (difference.config.embedder, difference.config.paths) == (running.embedder, running.paths)
+    assert difference.config.search.limit == 2
+    # Asked again, it still waits: what is in force has not changed.
+    assert compare(difference.config, wanted).at_start == difference.at_start
+
+
+def test_sections_that_wait_are_sections() -> None:
+    assert {key.partition(".")[0] for key in SETTINGS} > set(AT_START)
