@@ -64,7 +64,7 @@ def describe(methods: Iterable[str]) -> Schema:
 
 
 def _method(name: str, parts: dict[str, Schema]) -> Schema:
-    takes = getattr(requests, f"{_type_name(name)}Request")
+    takes = request_type(name)
     answers = getattr(results, f"{_type_name(name)}Result", dict[str, Any])
     summary = " ".join((takes.__doc__ or "").split())
     return {
@@ -86,6 +86,11 @@ def _notification(kind: str, parts: dict[str, Schema]) -> Schema:
         "summary": " ".join((says.__doc__ or "").split()),
         "params": schema_of(says, parts),
     }
+
+
+def request_type(name: str) -> Any:
+    """The dataclass of what a method takes."""
+    return getattr(requests, f"{_type_name(name)}Request")
 
 
 def _type_name(name: str) -> str:

@@ -27,7 +27,7 @@ from memoryd.daemon.listener import (
 from memoryd.daemon.protocol import Id, Request, WireError, encode_error, error_of, parse_message
 from memoryd.store.errors import Busy
 
-BACKLOG = 1024  # connections waiting to be accepted; past it a client's connect fails at once
+BACKLOG = 4096  # connections waiting to be accepted (the kernel may allow fewer); past it a connect fails at once
 TURNED_AWAY = 64  # clients too many that we still listen to, each for a moment
 FIRST_WORD_S = 0.25
 
