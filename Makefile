@@ -65,6 +65,7 @@ quality: $(VENV)/installed
 	$(BIN)/python tools/quality.py $(ARGS)
 
 lock: $(VENV)/installed-dev
+	$(BIN)/python -m pip install --quiet --group fuzz
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
 
 clean:

@@ -66,14 +66,14 @@ def describe(methods: Iterable[str]) -> Schema:
 def _method(name: str, parts: dict[str, Schema]) -> Schema:
     takes = request_type(name)
     answers = getattr(results, f"{_type_name(name)}Result", dict[str, Any])
-    summary = " ".join((takes.__doc__ or "").split())
+    declared = declared_params(takes) if takes else {}
     return {
         "name": name,
-        "summary": summary,
+        "summary": " ".join(((takes and takes.__doc__) or "").split()),
         "paramStructure": "by-name",
         "params": [
             _param(wire_name, field.default is MISSING, kind, field.metadata["rule"])
-            for wire_name, (field, kind) in declared_params(takes).items()
+            for wire_name, (field, kind) in declared.items()
         ],
         "result": {"name": "result", "schema": schema_of(answers, parts)},
     }
@@ -89,8 +89,8 @@ def _notification(kind: str, parts: dict[str, Schema]) -> Schema:
 
 
 def request_type(name: str) -> Any:
-    """The dataclass of what a method takes."""
-    return getattr(requests, f"{_type_name(name)}Request")
+    """The dataclass of what a method takes; None: it is not declared."""
+    return getattr(requests, f"{_type_name(name)}Request", None)
 
 
 def _type_name(name: str) -> str:

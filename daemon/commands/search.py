@@ -103,6 +103,9 @@ def print_answer(answer: dict[str, Any]) -> None:
         _print_pretty(answer)
         return
     for hit in answer["results"]:
+        if "fence" in answer:  # nothing of the note outside of it, nothing changed inside
+            sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\n{hit['snippet']}\n")
+            continue
         sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\t{hit['heading']}\n")
         if "superseded" in hit:
             sys.stdout.write(f"    {outdated(hit)}\n")

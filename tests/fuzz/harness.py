@@ -32,6 +32,8 @@ def _method(name: str) -> Method:
     takes = request_type(name)
 
     async def read_params(params: Mapping[str, Any], *_session: object) -> str:
+        if takes is None:
+            return "undeclared"
         request = parse_params(takes, params)
         if isinstance(request, requests.SearchRequest | requests.SettingsSetRequest) and request.settings:
             read_table(request.settings)
