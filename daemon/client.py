@@ -63,7 +63,11 @@ class Client:
             self.close()
             raise
         if "error" in answer:
-            _raise_error(answer["error"])
+            try:
+                _raise_error(answer["error"])
+            except Busy:
+                self.close()  # as the server does
+                raise
         return answer.get("result")
 
     def _exchange(self, line: bytes, deadline: float | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.events import Events
 from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.language_model import make_language_model
 from memoryd.daemon.measures import Measures
@@ -53,6 +54,7 @@ class Engine:
         self.paths = paths
         self.clock = clock
         self.started_at = clock()
+        self.events = Events(clock)
         self.last_reload: Reloaded | None = None  # what became of the last request to read the configuration again
         self.workspaces = _workspaces(config)
         self.index_settings = _index_settings(config)
@@ -173,7 +175,10 @@ class Engine:
             workspace = self.workspaces.get(job.workspace)
             if workspace is None:  # asked for just before it ceased to be served
                 return {"outcome": "unserved"}
-            return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
+            outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
+        if outcome in ("indexed", "skipped", "forgotten"):
+            self.events.tell("document", change=outcome, workspace=job.workspace, path=job.path)
+        return {"outcome": outcome}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
@@ -187,6 +192,10 @@ class Engine:
     def _embed(self, jobs: Sequence[Job]) -> Facts:
         done = self.vectorizer.run(jobs)
         self.queue.enqueue("calibrate")
+        if self.events.wanted("document"):
+            for job in jobs:
+                if self.documents.indexed_in(job.path, [job.workspace]):  # else its vectors were removed
+                    self.events.tell("document", change="embedded", workspace=job.workspace, path=job.path)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:

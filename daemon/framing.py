@@ -1,13 +1,31 @@
 """Where one message ends and the next begins, in bytes that arrive in any pieces.
 
 A framing is a small state machine without I/O: ``feed`` takes what the socket gave and returns the messages
-that are complete; ``end`` is called at the end of the stream; ``frame`` wraps an answer. Another framing
-(``Content-Length`` headers) is another class with these three.
+that are complete, and an error in the place of one that cannot be read; ``end`` is called at the end of the stream;
+``frame`` wraps an answer. ``partial`` says that a message has begun and is not complete, ``broken`` that no further
+message can be found. There are lines, here, and headers (``header_framing``); ``any_framing`` finds out which of them a
+client speaks.
 """
 
 from __future__ import annotations
 
-from memoryd.store.errors import RequestTooLarge
+from typing import Protocol
+
+from memoryd.store.errors import MemorydError, RequestTooLarge
+
+Message = bytes | MemorydError
+
+
+class Framing(Protocol):
+    """What a connection needs of a framing."""
+
+    @property
+    def partial(self) -> bool: ...
+    @property
+    def broken(self) -> bool: ...
+    def feed(self, data: bytes) -> list[Message]: ...
+    def end(self) -> list[Message]: ...
+    def frame(self, payload: bytes) -> bytes: ...
 
 
 class LineFraming:
@@ -18,14 +36,20 @@ class LineFraming:
     away the requests pipelined before and after, and often the error itself.
     """
 
+    broken = False  # the next newline always begins a new message
+
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._line = bytearray()
         self._discarding = False
 
-    def feed(self, data: bytes) -> list[bytes | RequestTooLarge]:
+    @property
+    def partial(self) -> bool:
+        return self._discarding or bool(self._line)
+
+    def feed(self, data: bytes) -> list[Message]:
         """The messages completed by these bytes, in order."""
-        messages: list[bytes | RequestTooLarge] = []
+        messages: list[Message] = []
         *ends, rest = data.split(b"\n")
         for part in ends:
             messages += self._extend(part)
@@ -33,14 +57,14 @@ class LineFraming:
         messages += self._extend(rest)
         return messages
 
-    def end(self) -> list[bytes | RequestTooLarge]:
+    def end(self) -> list[Message]:
         """The line so far as a message: its newline was met, or the stream is over."""
         line = bytes(self._line)
         self._line.clear()
         self._discarding = False
         return [line] if line.strip() else []
 
-    def _extend(self, part: bytes) -> list[bytes | RequestTooLarge]:
+    def _extend(self, part: bytes) -> list[Message]:
         if self._discarding:
             return []
         if len(self._line) + len(part) <= self._max_bytes:
@@ -48,14 +72,17 @@ class LineFraming:
             return []
         self._line.clear()
         self._discarding = True
-        return [
-            RequestTooLarge(
-                f"The request is longer than {self._max_bytes} bytes.",
-                hint="Send less in one request, or raise the server's limit in the configuration.",
-            )
-        ]
+        return [too_large(self._max_bytes)]
 
     @staticmethod
     def frame(payload: bytes) -> bytes:
         """An answer as it goes on the wire."""
         return payload + b"\n"
+
+
+def too_large(max_bytes: int) -> RequestTooLarge:
+    """The error of a message that is not read."""
+    return RequestTooLarge(
+        f"The request is longer than {max_bytes} bytes.",
+        hint="Send less in one request, or raise the server's limit in the configuration.",
+    )

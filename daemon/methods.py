@@ -19,14 +19,24 @@ from memoryd.daemon.answers import answer_json, filters_json
 from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.fence import fence_document, fence_hits
+from memoryd.daemon.introduction import introduce
+from memoryd.daemon.limits import Limits
 from memoryd.daemon.live_settings import LiveSettings
+from memoryd.daemon.monitor import Monitor
+from memoryd.daemon.openrpc import describe
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.requests import (
+    CancelRequest,
+    EventsSubscribeRequest,
+    EventsUnsubscribeRequest,
     GetRequest,
     IndexRequest,
+    InitializeRequest,
     PingRequest,
     ReloadRequest,
+    RpcDiscoverRequest,
     SearchRequest,
     SettingsGetRequest,
     SettingsSetRequest,
@@ -34,10 +44,12 @@ from memoryd.daemon.requests import (
     WhyNotRequest,
 )
 from memoryd.daemon.server import Server
+from memoryd.daemon.session import CANCEL, Session
 from memoryd.daemon.status import brief_status, full_status
 from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
+from memoryd.store.cancellation import check_cancelled
 from memoryd.store.errors import ConfigInvalid, InvalidParams, NotFound, PathRefused
 from memoryd.store.generations import Pending
 from memoryd.store.search.filters import report_filters
@@ -48,6 +60,8 @@ from memoryd.store.search.visibility import name_pending
 log = structlog.get_logger()
 
 _POLL_S = 0.05
+_LONGEST_PATH = 4096  # as the kernel takes them
+_SHOWN_PATH = 100
 
 
 class Methods:
@@ -59,6 +73,12 @@ class Methods:
         self.live = self._live = LiveSettings(engine.config, engine.paths.config_file)
         self._server: Server | None = None
         self._reload: Callable[[], Awaitable[Reloaded]] | None = None
+        self._monitor = Monitor(
+            engine.events,
+            pulse=lambda: (engine.queue.changes(), engine.semantics.status(), engine.worker.ledger_trouble),
+            progress=lambda: brief_status(engine),
+            health=lambda: full_status(engine, watchers, self._server)["health"],
+        )
 
     def observe(self, server: Server) -> None:
         """The server that these methods answer on, for ``status`` to tell of it."""
@@ -70,6 +90,7 @@ class Methods:
 
     def table(self) -> dict[str, Method]:
         return {
+            "initialize": Method(self.initialize),
             "ping": Method(self.ping),
             "search": Method(self.search),
             "why_not": Method(self.why_not),
@@ -79,7 +100,16 @@ class Methods:
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
             "reload": Method(self.reload, timeout_s=math.inf),
+            "events.subscribe": Method(self.subscribe, session=True),
+            "events.unsubscribe": Method(self.unsubscribe, session=True),
+            CANCEL: Method(self.cancel, session=True),
+            "rpc.discover": Method(self.discover),
         }
+
+    async def initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        request = parse_params(InitializeRequest, params)
+        limits = self._server.limits if self._server else Limits()
+        return introduce(request, self.table(), limits, self._engine.events.queue)
 
     async def ping(self, params: Mapping[str, Any]) -> dict[str, Any]:
         parse_params(PingRequest, params)
@@ -113,7 +143,7 @@ class Methods:
         if request.explain:
             with engine.database.read() as sql:
                 result["filters"] = filters_json(report_filters(sql, query))
-        return result
+        return fence_hits(result) if request.fence else result
 
     def why_not(self, params: Mapping[str, Any]) -> dict[str, Any]:
         began = time.perf_counter()
@@ -149,7 +179,7 @@ class Methods:
         last = min(request.to_line or (first if request.from_line else len(lines)), len(lines))
         if first > len(lines):
             raise InvalidParams(f"{path} has {len(lines)} lines; line {first} is past its end")
-        return {
+        document = {
             "workspace": workspace.name,
             "path": path,
             "start_line": first,
@@ -157,6 +187,7 @@ class Methods:
             "lines": len(lines),
             "text": "\n".join(lines[first - 1 : last]),
         }
+        return fence_document(document) if request.fence else document
 
     def status(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if parse_params(StatusRequest, params).brief:
@@ -188,6 +219,26 @@ class Methods:
             hint = f"The former configuration is in force. {outcome.hint or ''}".rstrip()
             raise ConfigInvalid(outcome.problems, hint=hint)
         return {"changed": list(outcome.changed), "needs_restart": list(outcome.needs_restart)}
+
+    async def subscribe(self, params: Mapping[str, Any], session: Session) -> dict[str, Any]:
+        request = parse_params(EventsSubscribeRequest, params)
+        subscription = self._engine.events.subscribe(request.events, self._check_workspaces(request.workspace))
+        session.follow(self._engine.events, subscription)
+        self._monitor.tell_all()
+        return {"events": list(subscription.kinds), "queue": self._engine.events.queue}
+
+    async def unsubscribe(self, params: Mapping[str, Any], session: Session) -> dict[str, Any]:
+        parse_params(EventsUnsubscribeRequest, params)
+        followed = session.subscription
+        session.unfollow()
+        return {"events": list(followed.kinds) if followed else []}
+
+    async def cancel(self, params: Mapping[str, Any], session: Session) -> None:
+        session.cancel(parse_params(CancelRequest, params).id)
+
+    def discover(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        parse_params(RpcDiscoverRequest, params)
+        return describe(self.table())
 
     def _query(self, request: SearchRequest) -> SearchQuery:
         return SearchQuery(
@@ -235,6 +286,7 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
     for path in paths or [""]:
         engine.look_at_disk(names, path)
     while request.wait and not engine.is_current():
+        check_cancelled()
         await asyncio.sleep(_POLL_S)
     generation = engine.generations.active()
     failures = [failure for failure in engine.queue.failures() if failure.workspace in names]
@@ -272,8 +324,9 @@ def search_settings(config: Search) -> SearchSettings:
 def _inside(path: str) -> str:
     """A path relative to a workspace that cannot leave it."""
     parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path or len(path) > _LONGEST_PATH:
+        shown = path if len(path) <= _SHOWN_PATH else f"{path[:_SHOWN_PATH]}…"
         raise PathRefused(
-            f"{path!r} is not a path inside a workspace", hint="Give it relative to the workspace's folder, without .."
+            f"{shown!r} is not a path inside a workspace", hint="Give it relative to the workspace's folder, without .."
         )
     return "/".join(parts)

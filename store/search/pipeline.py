@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 
+from memoryd.store.cancellation import check_cancelled
 from memoryd.store.database import Database
-from memoryd.store.errors import MemorydError
+from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import VectorIndex
 from memoryd.store.search.absence import explain_absence
@@ -72,7 +74,7 @@ def search(
                 with watch.stage("nearest"):
                     return seek_passages(semantics.index(), vector, settings.candidates, visible)
 
-            seeking = _BESIDE.submit(seek)
+            seeking = _BESIDE.submit(copy_context().run, seek)  # what was cancelled is not begun
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
             if settings.weights[leg] > 0:
                 with watch.stage(leg):
@@ -85,6 +87,8 @@ def search(
                     others = {chunk for ranking in rankings.values() for chunk in ranking}
                     near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
                     rankings["vector"], unknown["vector"] = near.ranking, near.unknown
+            except Cancelled:
+                raise
             except MemorydError as error:
                 degraded = Degraded("vector", error.message, error.hint)
                 hyde = plain_after_all(error) if hyde else None
@@ -120,6 +124,7 @@ class _Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
+        check_cancelled()
         start = time.perf_counter()
         try:
             yield

@@ -97,6 +97,8 @@ def _remembered_counts(sql: sqlite3.Connection, index: str) -> dict[tuple[str, i
     if not isinstance(sql, Connection):
         return {}
     (structure,) = sql.execute(f"SELECT block FROM {index}_data WHERE id = 10").fetchone()  # noqa: S608 - a constant
+    known: bytes | None
+    counts: dict[tuple[str, int], int]
     known, counts = sql.kept.get(index, (None, {}))
     if known != structure or len(counts) > _MOST_COUNTS:
         counts = {}
