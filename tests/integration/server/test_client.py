@@ -188,6 +188,57 @@ def test_signals_do_not_break_a_call(running_server, path):
     assert ticks
 
 
+def test_daemon_restarted_between_two_calls_is_not_noticed(running_server, path):
+    counted = []
+    methods = {"settings.set": Method(lambda params: counted.append(1) or len(counted))}
+    with Client(path) as client:
+        with running_server(path, methods):
+            assert client.call("settings.set") == 1
+        with running_server(path, methods):
+            assert client.call("settings.set") == 2
+        with running_server(path):
+            assert client.call("ping") == "pong"
+        with pytest.raises(errors.NotRunning):
+            client.call("ping")
+        with running_server(path):
+            assert client.call("ping") == "pong"
+
+
+@pytest.mark.parametrize(("method", "asked"), [("ping", 3), ("settings.set", 2)])
+def test_call_lost_with_its_connection_is_asked_again_once_if_that_is_safe(tmp_path, method, asked):
+    heard = []
+
+    def serve():
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(tmp_path / "odd.sock"))
+            listener.listen()
+            ready.set()
+            for replies in (
+                1,
+                0,
+            ):  # the first connection answers one call, then takes one and ends; the second only ends
+                connection, _ = listener.accept()
+                with connection, connection.makefile("rb") as lines:
+                    for number, line in enumerate(lines):
+                        heard.append(json.loads(line)["method"])
+                        if number == replies:
+                            break
+                        connection.sendall(answer(id_=json.loads(line)["id"], result=number))
+                if len(heard) == asked:
+                    return
+
+    ready = threading.Event()
+    server = threading.Thread(target=serve)
+    server.start()
+    ready.wait(20)
+    with Client(tmp_path / "odd.sock", timeout=20) as client:
+        assert client.call(method) == 0
+        with pytest.raises(errors.NotRunning):
+            client.call(method)
+    server.join(20)
+    assert heard == [method] * asked
+
+
 def test_importing_the_client_imports_nothing_heavy():
     script = "import sys, memoryd.daemon.client; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -207,4 +258,5 @@ def test_importing_the_client_imports_nothing_heavy():
         [sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
     assert not heavy & (set(done.stdout.split()) - set(at_start.stdout.split()))
-    assert ours == {"memoryd.daemon", "memoryd.daemon.client", "memoryd.store", "memoryd.store.errors"}
+    room = {"memoryd.daemon", "memoryd.daemon.client", "memoryd.daemon.client_wire"}
+    assert ours == room | {"memoryd.store", "memoryd.store.errors"}
