@@ -98,16 +98,16 @@ def test_cancelled_call_tells_the_daemon(tmp_path):
         writer.close()
 
     async def ask():
-        async with await asyncio.start_unix_server(listen, tmp_path / "odd.sock"):
-            async with AsyncClient(tmp_path / "odd.sock", timeout=20) as client:
-                call = asyncio.create_task(client.call("search", {"query": "boats"}))
-                async with asyncio.timeout(20):
-                    while not heard:
-                        await asyncio.sleep(0.01)
-                    call.cancel()
-                    while len(heard) < 2:
-                        await asyncio.sleep(0.01)
-                assert call.cancelled()
+        server = await asyncio.start_unix_server(listen, tmp_path / "odd.sock")
+        async with server, AsyncClient(tmp_path / "odd.sock", timeout=20) as client:
+            call = asyncio.create_task(client.call("search", {"query": "boats"}))
+            async with asyncio.timeout(20):
+                while not heard:
+                    await asyncio.sleep(0.01)
+                call.cancel()
+                while len(heard) < 2:
+                    await asyncio.sleep(0.01)
+            assert call.cancelled()
 
     asyncio.run(ask())
     assert heard[1] == {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": heard[0]["id"]}}
@@ -147,10 +147,10 @@ def test_nonsense_from_the_server_is_one_of_our_errors(tmp_path, said):
         writer.close()
 
     async def ask():
-        async with await asyncio.start_unix_server(answer, tmp_path / "odd.sock"):
-            async with AsyncClient(tmp_path / "odd.sock", timeout=20) as client:
-                with pytest.raises(errors.MemorydError):
-                    await client.call("ping")
+        server = await asyncio.start_unix_server(answer, tmp_path / "odd.sock")
+        async with server, AsyncClient(tmp_path / "odd.sock", timeout=20) as client:
+            with pytest.raises(errors.MemorydError):
+                await client.call("ping")
 
     asyncio.run(ask())
 
