@@ -105,12 +105,12 @@ class AsyncClient:
         async with self._connecting:
             if self._connection is None or self._connection.lost:
                 await self.close()
-                self._connection = await self._connect()
+                self._connection = self._connect()
             return self._connection
 
-    async def _connect(self) -> _Connection:
+    def _connect(self) -> _Connection:
         path = self._path = self._path or find_socket()
-        # A Unix socket connects at once or not at all; asyncio would take a full backlog for a connection.
+        # A Unix socket connects at once or not at all.
         raw = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         raw.setblocking(False)
         try:
@@ -118,51 +118,63 @@ class AsyncClient:
         except OSError as error:
             raw.close()
             raise not_connected(path, error) from error
-        return _Connection(*await asyncio.open_unix_connection(sock=raw))
+        return _Connection(raw)
 
 
 class _Connection:
-    """One connection, the calls that wait for an answer on it, and the task that hands the answers out."""
+    """One connection, the calls that wait for an answer on it, and the task that hands the answers out.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    On the bare socket: asyncio's streams drop what the daemon said last when a write meets its closed end, and a daemon
+    that is full says so and closes.
+    """
+
+    def __init__(self, raw: socket.socket) -> None:
+        self._socket = raw
+        self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._last_id = 0
         self.lost = False
-        self._reading = asyncio.create_task(self._read_answers())
+        self._sending = asyncio.Lock()
+        self._tasks = {asyncio.create_task(self._read_answers())}
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Answer:
         if self.lost:
             raise closed_early()
         self._last_id += 1
         id_ = self._last_id
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer] = self._loop.create_future()
         self._waiting[id_] = answer
+        self._post(encode_request(id_, method, params))
         try:
-            self._writer.write(encode_request(id_, method, params))
-            with contextlib.suppress(ConnectionError):  # the daemon may have said why before it closed
-                await self._writer.drain()
             return await answer
         except asyncio.CancelledError:
-            if not self.lost:
-                self._writer.write(encode_notification("$/cancelRequest", {"id": id_}))
+            self._post(encode_notification("$/cancelRequest", {"id": id_}))
             raise
         finally:
             del self._waiting[id_]
 
     async def close(self) -> None:
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
-        self._writer.close()
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._socket.close()
+
+    def _post(self, line: bytes) -> None:
+        """Sends in the background: a call that is cancelled must not leave half a line behind."""
+        task = asyncio.create_task(self._send(line))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _send(self, line: bytes) -> None:
+        async with self._sending:
+            with contextlib.suppress(OSError):  # the reader finds the end, and what was said before it
+                await self._loop.sock_sendall(self._socket, line)
 
     async def _read_answers(self) -> None:
         failure: MemorydError = closed_early()
         unread = bytearray()
         try:
-            while data := await self._reader.read(READ_BYTES):
+            while data := await self._loop.sock_recv(self._socket, READ_BYTES):
                 *lines, rest = (unread + data if b"\n" in data else data).split(b"\n")
                 if lines:
                     unread = bytearray(rest)

@@ -1,6 +1,7 @@
 """The asyncio client against the real server, and against one that ends."""
 
 import asyncio
+import contextlib
 import json
 import threading
 
@@ -10,6 +11,21 @@ from memoryd.daemon.async_client import AsyncClient
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.limits import Limits
 from memoryd.store import errors
+
+
+@contextlib.asynccontextmanager
+async def odd_server(path, converse):
+    """A server of the test's own; at its end every conversation has come to one."""
+    conversations = set()
+
+    async def admit(reader, writer):
+        conversations.add(asyncio.current_task())
+        await converse(reader, writer)
+        writer.close()
+
+    async with await asyncio.start_unix_server(admit, path):
+        yield
+    await asyncio.gather(*conversations)
 
 
 def test_calls_run_side_by_side_on_one_connection_and_each_gets_its_own_answer(running_server, path):
@@ -60,15 +76,13 @@ def test_call_lost_with_its_connection_is_asked_again_once_if_that_is_safe(tmp_p
             if not first or len(heard) > 1:
                 break
             writer.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": 0}).encode() + b"\n")
-        writer.close()
 
     async def ask():
-        async with await asyncio.start_unix_server(answer, tmp_path / "odd.sock") as server:
-            async with AsyncClient(tmp_path / "odd.sock", timeout=20) as client:
-                assert await client.call(method) == 0
-                with pytest.raises(errors.NotRunning, match="closed the connection"):
-                    await client.call(method)
-            server.close()
+        path = tmp_path / "odd.sock"
+        async with odd_server(path, answer), AsyncClient(path, timeout=20) as client:
+            assert await client.call(method) == 0
+            with pytest.raises(errors.NotRunning, match="closed the connection"):
+                await client.call(method)
 
     asyncio.run(ask())
     assert heard == [method] * asked
@@ -95,11 +109,10 @@ def test_cancelled_call_tells_the_daemon(tmp_path):
     async def listen(reader, writer):
         while line := await reader.readline():
             heard.append(json.loads(line))
-        writer.close()
 
     async def ask():
-        server = await asyncio.start_unix_server(listen, tmp_path / "odd.sock")
-        async with server, AsyncClient(tmp_path / "odd.sock", timeout=20) as client:
+        path = tmp_path / "odd.sock"
+        async with odd_server(path, listen), AsyncClient(path, timeout=20) as client:
             call = asyncio.create_task(client.call("search", {"query": "boats"}))
             async with asyncio.timeout(20):
                 while not heard:
@@ -144,11 +157,10 @@ def test_nonsense_from_the_server_is_one_of_our_errors(tmp_path, said):
     async def answer(reader, writer):
         await reader.readline()
         writer.write(said)
-        writer.close()
 
     async def ask():
-        server = await asyncio.start_unix_server(answer, tmp_path / "odd.sock")
-        async with server, AsyncClient(tmp_path / "odd.sock", timeout=20) as client:
+        path = tmp_path / "odd.sock"
+        async with odd_server(path, answer), AsyncClient(path, timeout=20) as client:
             with pytest.raises(errors.MemorydError):
                 await client.call("ping")
 
