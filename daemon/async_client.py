@@ -30,7 +30,7 @@ from memoryd.daemon.client_wire import (
     result_of,
     too_slow,
 )
-from memoryd.daemon.results import (
+from memoryd.daemon.client_results import (
     Document,
     GetOptions,
     SearchOptions,

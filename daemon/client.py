@@ -36,7 +36,7 @@ from memoryd.daemon.client_wire import (
 from memoryd.store.errors import NotRunning
 
 if TYPE_CHECKING:
-    from memoryd.daemon.results import Document, GetOptions, SearchOptions, SearchResult, Status
+    from memoryd.daemon.client_results import Document, GetOptions, SearchOptions, SearchResult, Status
 
 
 class Client:
@@ -69,19 +69,19 @@ class Client:
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> SearchResult:
         """The chunks that answer a query, best first."""
-        from memoryd.daemon.results import read_search
+        from memoryd.daemon.client_results import read_search
 
         return read_search(self.call("search", {"query": query, **options}))
 
     def get(self, path: str, **options: Unpack[GetOptions]) -> Document:
         """A document or some of its lines as they are on disk now; ``path`` may be a hit's citation."""
-        from memoryd.daemon.results import get_params, read_document
+        from memoryd.daemon.client_results import get_params, read_document
 
         return read_document(self.call("get", get_params(path, options)))
 
     def status(self) -> Status:
         """How the daemon is, and what it serves."""
-        from memoryd.daemon.results import read_status
+        from memoryd.daemon.client_results import read_status
 
         return read_status(self.call("status"))
 

@@ -42,7 +42,7 @@ from memoryd.daemon.mcp_tools import (
     describe_status,
     read_arguments,
 )
-from memoryd.daemon.results import read_document, read_search, read_status
+from memoryd.daemon.client_results import read_document, read_search, read_status
 from memoryd.store.errors import MemorydError, NotRunning
 
 INSTRUCTIONS = """\

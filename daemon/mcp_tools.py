@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from memoryd.daemon.results import Document, SearchResult, Status
+from memoryd.daemon.client_results import Document, SearchResult, Status
 from memoryd.store.errors import InvalidParams
 
 LINES = 400  # of a document that nobody bounded
