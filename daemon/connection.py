@@ -1,4 +1,4 @@
-"""One client: reads its requests, keeps it from asking more than it reads, and writes its answers."""
+"""One client: reads its requests, keeps it from asking more than it reads, and has them answered."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import asyncio
 import contextlib
 
 from memoryd.daemon.dispatch import Dispatcher
-from memoryd.daemon.framing import LineFraming
+from memoryd.daemon.framing import AnyFraming, Message
 from memoryd.daemon.limits import Limits
+from memoryd.daemon.listener import has_left
+from memoryd.daemon.outbox import Outbox
+from memoryd.daemon.params import parse_params
 from memoryd.daemon.protocol import Refusal, Request, encode_batch, error_of, parse_message
-from memoryd.store.errors import RequestTooLarge
+from memoryd.daemon.requests import CancelRequest
+from memoryd.daemon.session import CANCEL, Call, Session
+from memoryd.store.errors import Cancelled, InvalidParams, MemorydError, TimedOut
 
 READ_BYTES = 64 * 1024
+
+Item = tuple[Request, Call] | Refusal  # of a batch, or by itself
 
 
 class Connection:
@@ -30,18 +37,18 @@ class Connection:
         limits: Limits,
     ) -> None:
         self._reader = reader
-        self._writer = writer
-        self._transport = writer.transport
-        self._transport.set_write_buffer_limits(high=limits.write_buffer_bytes)
         self._dispatcher = dispatcher
         self._limits = limits
-        self._framing = LineFraming(limits.max_request_bytes)
+        self._framing = AnyFraming(limits.max_request_bytes)
+        self._outbox = Outbox(writer, self._framing, limits, self._abandon)
+        self._transport = writer.transport
+        self._session = Session(self._outbox.tell)
         self._unanswered = asyncio.Semaphore(limits.max_in_flight)  # messages
         self._running = asyncio.Semaphore(limits.max_in_flight)  # requests: those of a batch count each
         self._answering: set[asyncio.Task[None]] = set()
         self._reading: asyncio.Task[None] | None = None
-        self._written = 0
         self._active_at = asyncio.get_running_loop().time()
+        self._begun_at: float | None = None  # when we began to wait for the rest of a message
 
     async def run(self) -> None:
         """Serves the client until it leaves or ``stop_reading``, then finishes what was begun."""
@@ -52,59 +59,95 @@ class Connection:
                 self._dispatcher.report("<connection>", exc)
             while self._answering:
                 await asyncio.wait(self._answering)
-            await self._close()
+            self._session.unfollow()
+            await self._outbox.close()
         finally:
+            self._session.unfollow()
             tasks = {self._reading, *self._answering}
             for task in tasks:
                 task.cancel()
-            self._transport.abort()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            with contextlib.suppress(OSError):
-                await self._writer.wait_closed()
+            await asyncio.gather(self._outbox.abort(), *tasks, return_exceptions=True)
 
     def stop_reading(self) -> None:
         """Takes no further request; those in flight go on."""
         if self._reading is not None:
             self._reading.cancel()
 
+    # -- reading ------------------------------------------------------------------------------------------
+
     async def _read_requests(self) -> None:
         try:
             while data := await self._receive():
-                for message in self._framing.feed(data):
+                messages = self._framing.feed(data)
+                if messages or not self._framing.partial:
+                    self._begun_at = None
+                for message in messages:
                     await self._take(message)
+                if self._framing.broken:
+                    return
             for message in self._framing.end():
                 await self._take(message)
+            if has_left(self._transport.get_extra_info("socket")):
+                self._session.forsake()
+        except TimedOut as late:
+            await self._take(late)
         except OSError:
             self._abandon()
 
     async def _receive(self) -> bytes:
-        """The next bytes, or none at the end of the stream or of our patience."""
-        idle_s = self._limits.idle_timeout_s
-        if idle_s is None:
-            return await self._reader.read(READ_BYTES)
+        """The next bytes, or none at the end of the stream or of our patience with a silent client."""
         loop = asyncio.get_running_loop()
+        if self._framing.partial and self._begun_at is None:
+            self._begun_at = loop.time()
         while True:
-            if self._answering:
-                self._active_at = loop.time()
+            now = loop.time()
+            if self._answering or self._session.subscription:
+                self._active_at = now
+            idle_at = None if self._limits.idle_timeout_s is None else self._active_at + self._limits.idle_timeout_s
+            late_at = None if self._begun_at is None else self._begun_at + self._limits.arrival_timeout_s
             try:
-                async with asyncio.timeout_at(self._active_at + idle_s):
+                async with asyncio.timeout_at(min((at for at in (idle_at, late_at) if at is not None), default=None)):
                     return await self._reader.read(READ_BYTES)
             except TimeoutError:
-                if not self._answering and loop.time() >= self._active_at + idle_s:
+                now = loop.time()
+                if late_at is not None and now >= late_at:
+                    raise TimedOut(
+                        f"The request did not arrive whole within {self._limits.arrival_timeout_s:g} s.",
+                        hint="Connect again, and send it in one go.",
+                    ) from None
+                busy = self._answering or self._session.subscription
+                if idle_at is not None and now >= idle_at and not busy:
                     return b""
 
-    async def _take(self, message: bytes | RequestTooLarge) -> None:
+    async def _take(self, message: Message) -> None:
+        parsed, size = self._parse(message)
+        if isinstance(parsed, tuple) and parsed[0].method == CANCEL and parsed[0].is_notification:
+            self._cancel(parsed[0])  # at once: what it is about may hold the last place
+            return
         await self._unanswered.acquire()
         if self._transport.is_closing():
             raise ConnectionAbortedError("the client is gone; what it asked last is moot")
-        parsed: Request | Refusal | list[Request | Refusal]
-        if isinstance(message, RequestTooLarge):
-            parsed, size = Refusal(None, error_of(message)), self._limits.max_request_bytes
-        else:
-            parsed, size = parse_message(message, self._limits.max_batch), len(message)
         task = asyncio.create_task(self._answer(parsed, size))
         self._answering.add(task)
         task.add_done_callback(self._finish)
+
+    def _parse(self, message: Message) -> tuple[Item | list[Item], int]:
+        """What is asked, each request with its call, and the size."""
+        if isinstance(message, MemorydError):
+            return Refusal(None, error_of(message)), 0
+        parsed = parse_message(message, self._limits.max_batch)
+        if isinstance(parsed, list):
+            return [self._open(item) for item in parsed], len(message)
+        return self._open(parsed), len(message)
+
+    def _open(self, message: Request | Refusal) -> Item:
+        return message if isinstance(message, Refusal) else (message, self._session.open_call(message))
+
+    def _cancel(self, request: Request) -> None:
+        with contextlib.suppress(InvalidParams):  # a notification is never answered, whatever it says
+            self._session.cancel(parse_params(CancelRequest, request.params).id)
+
+    # -- answering ----------------------------------------------------------------------------------------
 
     def _finish(self, task: asyncio.Task[None]) -> None:
         self._answering.discard(task)
@@ -114,7 +157,7 @@ class Connection:
             self._dispatcher.report("<connection>", exc)
             self._abandon()
 
-    async def _answer(self, parsed: Request | Refusal | list[Request | Refusal], size: int) -> None:
+    async def _answer(self, parsed: Item | list[Item], size: int) -> None:
         if isinstance(parsed, list):
             share = size // len(parsed)
             parts = await asyncio.gather(*(self._run(item, share) for item in parsed))
@@ -123,43 +166,28 @@ class Connection:
         else:
             payload = await self._run(parsed, size)
         if payload is not None:
-            await self._send(payload)
+            await self._outbox.answer(payload)
 
-    async def _run(self, message: Request | Refusal, size: int) -> bytes | None:
-        async with self._running:
-            return await self._dispatcher.answer(message, size)
-
-    async def _send(self, payload: bytes) -> None:
-        if self._transport.is_closing():
-            return
-        frame = self._framing.frame(payload)
-        self._writer.write(frame)
-        self._written += len(frame)
-        while True:
-            sent = self._bytes_sent()
-            try:
-                async with asyncio.timeout(self._limits.write_timeout_s):
-                    await self._writer.drain()
-            except TimeoutError:
-                if self._bytes_sent() > sent:
-                    continue
-                self._abandon()
-            except OSError:
-                self._abandon()
-            return
-
-    def _bytes_sent(self) -> int:
-        return self._written - self._transport.get_write_buffer_size()
+    async def _run(self, item: Item, size: int) -> bytes | None:
+        if isinstance(item, Refusal):
+            return await self._dispatcher.answer(item, size)
+        request, call = item
+        task = call.task = asyncio.current_task()
+        try:
+            if not call.revoked:
+                async with self._running:
+                    return await self._dispatcher.answer(request, size, call)
+        except asyncio.CancelledError:
+            # Only if it is the client's wish alone: a connection that ends cancels its tasks too.
+            if task is None or not call.revoked or task.uncancel():
+                raise
+        finally:
+            self._session.close_call(request, call)
+        error = error_of(Cancelled("The request was cancelled, as the client asked."))
+        return await self._dispatcher.answer(Refusal(request.id, error, request.method), size)
 
     def _abandon(self) -> None:
         """The client is gone or does not read: nobody waits for the answers."""
         self._transport.abort()
         for task in self._answering:
             task.cancel()
-
-    async def _close(self) -> None:
-        """Hands the last bytes to the client, as long as it reads."""
-        self._writer.close()
-        with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(self._limits.write_timeout_s):
-                await self._writer.wait_closed()

@@ -9,8 +9,10 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.protocol import (
@@ -23,9 +25,11 @@ from memoryd.daemon.protocol import (
     error_of,
     named_params,
 )
+from memoryd.daemon.session import Call
+from memoryd.store.cancellation import Cancellation, carry
 from memoryd.store.errors import MemorydError, TimedOut
 
-Handler = Callable[[Mapping[str, Any]], object]
+Handler = Callable[..., object]  # takes the params, and the client's session if the method says so
 
 
 class OnRequest(Protocol):
@@ -50,6 +54,7 @@ class Method:
 
     handler: Handler
     timeout_s: float | None = None  # None: the server's limit; math.inf: as long as it takes
+    session: bool = False  # whether it is about the client, whose session it is then given too
 
 
 class Dispatcher:
@@ -63,12 +68,12 @@ class Dispatcher:
         self._on_error = on_error
         self.in_flight = 0  # requests whose answer is not ready
 
-    async def answer(self, message: Request | Refusal, bytes_in: int) -> bytes | None:
+    async def answer(self, message: Request | Refusal, bytes_in: int, call: Call | None = None) -> bytes | None:
         """The encoded answer, or None to a notification. Nothing a client or a method does raises."""
         started = time.perf_counter()
         self.in_flight += 1
         try:
-            name, error, payload = await self._outcome(message)
+            name, error, payload = await self._outcome(message, call)
         finally:
             self.in_flight -= 1
         answer = None if isinstance(message, Request) and message.is_notification else payload
@@ -88,9 +93,13 @@ class Dispatcher:
         """Takes no more work. A handler that is still running cannot be stopped; its result is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _outcome(self, message: Request | Refusal) -> tuple[str, WireError | None, bytes]:
+    async def _outcome(self, message: Request | Refusal, call: Call | None) -> tuple[str, WireError | None, bytes]:
         if isinstance(message, Refusal):
-            return "<invalid>", message.error, encode_error(message.id, message.error)
+            return (
+                message.method if message.method in self._methods else "<invalid>",
+                message.error,
+                encode_error(message.id, message.error),
+            )
         method = self._methods.get(message.method)
         if method is None:
             # The client's own word stays out of the log: it could be anything, of any length.
@@ -98,7 +107,7 @@ class Dispatcher:
             error = WireError("method_not_found", "There is no such method.", f"The methods are: {known}.")
             return "<unknown>", error, encode_error(message.id, error)
         try:
-            return message.method, None, await self._run(method, message)
+            return message.method, None, await self._run(method, message, call)
         except MemorydError as exc:
             error = error_of(exc)
         except Exception as exc:  # noqa: BLE001  policy lives here: a method's bug is an answer, not a crash
@@ -106,29 +115,35 @@ class Dispatcher:
             error = INTERNAL
         return message.method, error, encode_error(message.id, error)
 
-    async def _run(self, method: Method, request: Request) -> bytes:
+    async def _run(self, method: Method, request: Request, call: Call | None) -> bytes:
         limit = self._timeout_s if method.timeout_s is None else method.timeout_s
-        params = named_params(request.params)
+        wanted = call.cancellation if call else Cancellation()
+        carry(wanted)
+        given: tuple[object, ...] = (named_params(request.params),)
+        if method.session:
+            given += (call.session if call else None,)
         try:
             async with asyncio.timeout(None if math.isinf(limit) else limit) as scope:
                 if inspect.iscoroutinefunction(method.handler):
-                    return encode_result(request.id, await method.handler(params))
-                loop = asyncio.get_running_loop()
-                outcome = await loop.run_in_executor(self._threads, _run_blocking, method.handler, params, request)
+                    return encode_result(request.id, await method.handler(*given))
+                work = partial(copy_context().run, _run_blocking, method.handler, given, request)
+                outcome = await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except TimeoutError:
             if not scope.expired():
                 raise
             raise TimedOut(
                 f"{request.method} took longer than {limit:g} s.", hint="Try again, or ask for less."
             ) from None
+        finally:
+            wanted.cancel()  # a thread that still works on it works for nobody
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
 
-def _run_blocking(handler: Handler, params: Mapping[str, Any], request: Request) -> bytes | Exception:
+def _run_blocking(handler: Handler, given: tuple[object, ...], request: Request) -> bytes | Exception:
     """The handler's encoded answer, or what it raised: a future cannot carry a StopIteration."""
     try:
-        return encode_result(request.id, handler(params))
+        return encode_result(request.id, handler(*given))
     except Exception as exc:  # noqa: BLE001  raised again on the loop
         return exc

@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.events import Events
 from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.language_model import make_language_model
 from memoryd.daemon.paths import Paths, ensure_private
@@ -49,6 +50,7 @@ class Engine:
         self.paths = paths
         self.clock = clock
         self.started_at = clock()
+        self.events = Events(clock)
         self.workspaces = {
             workspace.name: Workspace(
                 workspace.name,
@@ -158,7 +160,10 @@ class Engine:
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
         workspace = self.workspaces[job.workspace]
-        return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
+        outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
+        if outcome in ("indexed", "skipped", "forgotten"):
+            self.events.tell("document", change=outcome, workspace=job.workspace, path=job.path)
+        return {"outcome": outcome}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
@@ -168,6 +173,10 @@ class Engine:
     def _embed(self, jobs: Sequence[Job]) -> Facts:
         done = self.vectorizer.run(jobs)
         self.queue.enqueue("calibrate")
+        if self.events.wanted("document"):
+            for job in jobs:
+                if self.documents.indexed_in(job.path, [job.workspace]):  # else its vectors were removed
+                    self.events.tell("document", change="embedded", workspace=job.workspace, path=job.path)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:

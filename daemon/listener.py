@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import stat
 import struct
@@ -57,6 +58,13 @@ def peer_uid(connection: socket.socket) -> int:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _pid, uid, _gid = struct.unpack("3i", credentials)
     return int(uid)
+
+
+def has_left(connection: socket.socket) -> bool:
+    """Whether the peer has closed the connection for good, not just its own side of it."""
+    poll = select.poll()
+    poll.register(connection, 0)
+    return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
 def _make_folder(folder: Path) -> None:

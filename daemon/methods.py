@@ -19,12 +19,22 @@ from memoryd.daemon.answers import answer_json, filters_json
 from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.fence import fence_document, fence_hits
+from memoryd.daemon.introduction import introduce
+from memoryd.daemon.limits import Limits
 from memoryd.daemon.live_settings import LiveSettings
+from memoryd.daemon.monitor import Monitor
+from memoryd.daemon.openrpc import describe
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import (
+    CancelRequest,
+    EventsSubscribeRequest,
+    EventsUnsubscribeRequest,
     GetRequest,
     IndexRequest,
+    InitializeRequest,
     PingRequest,
+    RpcDiscoverRequest,
     SearchRequest,
     SettingsGetRequest,
     SettingsSetRequest,
@@ -32,10 +42,12 @@ from memoryd.daemon.requests import (
     WhyNotRequest,
 )
 from memoryd.daemon.server import Server
+from memoryd.daemon.session import CANCEL, Session
 from memoryd.daemon.status import brief_status, full_status
 from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
+from memoryd.store.cancellation import check_cancelled
 from memoryd.store.errors import InvalidParams, NotFound, PathRefused
 from memoryd.store.generations import Pending
 from memoryd.store.search.filters import report_filters
@@ -56,6 +68,12 @@ class Methods:
         self._watchers = watchers
         self._live = LiveSettings(engine.config, engine.paths.config_file)
         self._server: Server | None = None
+        self._monitor = Monitor(
+            engine.events,
+            pulse=lambda: (engine.queue.changes(), engine.semantics.status(), engine.worker.ledger_trouble),
+            progress=lambda: brief_status(engine),
+            health=lambda: full_status(engine, watchers, self._server)["health"],
+        )
 
     def observe(self, server: Server) -> None:
         """The server that these methods answer on, for ``status`` to tell of it."""
@@ -63,6 +81,7 @@ class Methods:
 
     def table(self) -> dict[str, Method]:
         return {
+            "initialize": Method(self.initialize),
             "ping": Method(self.ping),
             "search": Method(self.search),
             "why_not": Method(self.why_not),
@@ -71,7 +90,16 @@ class Methods:
             "index": Method(self.index, timeout_s=math.inf),
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
+            "events.subscribe": Method(self.subscribe, session=True),
+            "events.unsubscribe": Method(self.unsubscribe, session=True),
+            CANCEL: Method(self.cancel, session=True),
+            "rpc.discover": Method(self.discover),
         }
+
+    async def initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        request = parse_params(InitializeRequest, params)
+        limits = self._server.limits if self._server else Limits()
+        return introduce(request, self.table(), limits, self._engine.events.queue)
 
     async def ping(self, params: Mapping[str, Any]) -> dict[str, Any]:
         parse_params(PingRequest, params)
@@ -103,7 +131,7 @@ class Methods:
         if request.explain:
             with engine.database.read() as sql:
                 result["filters"] = filters_json(report_filters(sql, query))
-        return result
+        return fence_hits(result) if request.fence else result
 
     def why_not(self, params: Mapping[str, Any]) -> dict[str, Any]:
         began = time.perf_counter()
@@ -139,7 +167,7 @@ class Methods:
         last = min(request.to_line or (first if request.from_line else len(lines)), len(lines))
         if first > len(lines):
             raise InvalidParams(f"{path} has {len(lines)} lines; line {first} is past its end")
-        return {
+        document = {
             "workspace": workspace.name,
             "path": path,
             "start_line": first,
@@ -147,6 +175,7 @@ class Methods:
             "lines": len(lines),
             "text": "\n".join(lines[first - 1 : last]),
         }
+        return fence_document(document) if request.fence else document
 
     def status(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if parse_params(StatusRequest, params).brief:
@@ -168,6 +197,26 @@ class Methods:
         changed = {key: change["live"] for key, change in described["changed"].items()}
         log.info("settings_changed", persisted=request.persist, changed=changed)
         return described
+
+    async def subscribe(self, params: Mapping[str, Any], session: Session) -> dict[str, Any]:
+        request = parse_params(EventsSubscribeRequest, params)
+        subscription = self._engine.events.subscribe(request.events, self._check_workspaces(request.workspace))
+        session.follow(self._engine.events, subscription)
+        self._monitor.tell_all()
+        return {"events": list(subscription.kinds), "queue": self._engine.events.queue}
+
+    async def unsubscribe(self, params: Mapping[str, Any], session: Session) -> dict[str, Any]:
+        parse_params(EventsUnsubscribeRequest, params)
+        followed = session.subscription
+        session.unfollow()
+        return {"events": list(followed.kinds) if followed else []}
+
+    async def cancel(self, params: Mapping[str, Any], session: Session) -> None:
+        session.cancel(parse_params(CancelRequest, params).id)
+
+    def discover(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        parse_params(RpcDiscoverRequest, params)
+        return describe(self.table())
 
     def _query(self, request: SearchRequest) -> SearchQuery:
         return SearchQuery(
@@ -215,6 +264,7 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
     for path in paths or [""]:
         engine.look_at_disk(names, path)
     while request.wait and not engine.is_current():
+        check_cancelled()
         await asyncio.sleep(_POLL_S)
     generation = engine.generations.active()
     failures = [failure for failure in engine.queue.failures() if failure.workspace in names]

@@ -1,8 +1,8 @@
 """What a method takes: declared once as a frozen dataclass, checked here, all problems at once.
 
 Fields may be ``str``, ``int``, ``float``, ``bool``, ``date``, ``Mapping`` (an object, for the method to check), each
-``| None``, or ``tuple[str, ...]``, which accepts one string or a list of them. ``null`` for a parameter that has a
-default means the default.
+``| None``, ``str | int | float`` (a request's id), or ``tuple[str, ...]``, which accepts one string or a list of them.
+``null`` for a parameter that has a default means the default.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from datetime import date
 from functools import cache
-from types import NoneType
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from memoryd.daemon.protocol import named_params
@@ -39,6 +39,7 @@ class Rule:
     minimum: float | None = None
     maximum: float | None = None
     blank: bool = True  # may the string be empty or only spaces?
+    choices: tuple[str, ...] = ()  # the strings that it may be; none: any
 
 
 def rule(
@@ -48,15 +49,16 @@ def rule(
     minimum: float | None = None,
     maximum: float | None = None,
     blank: bool = True,
+    choices: tuple[str, ...] = (),
 ) -> Mapping[str, Rule]:
     """The metadata of a field."""
-    return {"rule": Rule(doc, name, minimum, maximum, blank)}
+    return {"rule": Rule(doc, name, minimum, maximum, blank, choices)}
 
 
 def parse_params(cls: type[T], params: object) -> T:
     """The request, or ``InvalidParams`` that names every unknown, missing and wrong parameter."""
     given = named_params(params)
-    declared = _declared(cls)
+    declared = declared_params(cls)
     problems = _describe_unknown(given, declared)
     values: dict[str, Any] = {}
     for name, (field, kind) in declared.items():
@@ -76,7 +78,7 @@ def parse_params(cls: type[T], params: object) -> T:
 
 
 @cache
-def _declared(cls: type[DataclassInstance]) -> dict[str, tuple[Field[Any], Any]]:
+def declared_params(cls: type[DataclassInstance]) -> dict[str, tuple[Field[Any], Any]]:
     """Name on the wire → the field and its type without ``None``."""
     hints = get_type_hints(cls)
     declared = {}
@@ -113,6 +115,10 @@ def _convert(value: object, kind: Any, rule: Rule) -> object:
             return value
     elif kind is date:
         return _check_day(value)
+    elif isinstance(kind, UnionType):
+        if isinstance(value, get_args(kind)) and not isinstance(value, bool):
+            return value
+        raise ValueError("must be a string or a number")
     elif get_origin(kind) is Mapping:
         if isinstance(value, Mapping):
             return value
@@ -164,6 +170,8 @@ def _check_text(value: object, rule: Rule) -> str:
         raise ValueError("must be a string")  # noqa: TRY004  one kind of exception for all that is wrong
     if not rule.blank and not value.strip():
         raise ValueError("must not be empty")
+    if rule.choices and value not in rule.choices:
+        raise ValueError(f"must be {' or '.join(rule.choices)}")
     try:
         value.encode()
     except UnicodeEncodeError:

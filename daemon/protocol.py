@@ -17,6 +17,8 @@ from memoryd.store.errors import InvalidParams, MemorydError
 
 Id = str | int | float | None
 
+KINDS = ("document", "progress", "health")  # of events, told as notifications called events.<kind>
+
 ERROR_NUMBERS: Mapping[str, int] = {
     "parse_error": -32700,
     "invalid_request": -32600,
@@ -33,6 +35,8 @@ ERROR_NUMBERS: Mapping[str, int] = {
     "request_too_large": -32020,
     "busy": -32021,
     "timed_out": -32022,
+    "framing_invalid": -32023,
+    "cancelled": -32800,  # as the Language Server Protocol numbers it
     "model_missing": -32030,
     "model_corrupt": -32031,
     "download_failed": -32032,
@@ -75,6 +79,7 @@ class Refusal:
 
     id: Id
     error: WireError
+    method: str = "<invalid>"  # for the log: the client's own word only where it names a method
 
 
 INTERNAL = WireError("internal", "Something went wrong inside memoryd.", "The daemon's log says what.")
@@ -122,6 +127,11 @@ def encode_error(id_: Id, error: WireError) -> bytes:
     data = {"code": error.code, "hint": error.hint, "retryable": error.retryable}
     number = ERROR_NUMBERS.get(error.code, ERROR_NUMBERS["internal"])
     return _encode({"jsonrpc": "2.0", "id": id_, "error": {"code": number, "message": error.message, "data": data}})
+
+
+def encode_notification(method: str, params: Mapping[str, Any]) -> bytes:
+    """What the server says unasked."""
+    return _encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def encode_batch(answers: Sequence[bytes]) -> bytes:

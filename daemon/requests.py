@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from memoryd.daemon.params import rule
+from memoryd.daemon.protocol import KINDS
 from memoryd.store.errors import InvalidParams
 from memoryd.store.scope import ALLOWED, parse_scope
 
@@ -50,6 +51,7 @@ class SearchRequest:
         default=None, metadata=rule("As if it were this day: notes dated later are invisible, ages count from it.")
     )
     include_superseded: bool = field(default=False, metadata=rule("Show superseded notes too, marked."))
+    fence: bool = field(default=False, metadata=rule("Put the text of notes between two lines that no note can write."))
     settings: Mapping[str, Any] | None = field(
         default=None,
         metadata=rule("Settings of [search] for this query alone, by the configuration's keys; null: as in force."),
@@ -104,6 +106,7 @@ class GetRequest:
     workspace: str | None = field(
         default=None, metadata=rule("Which workspace, where several have the path.", blank=False)
     )
+    fence: bool = field(default=False, metadata=rule("Put the text between two lines that no note can write."))
 
     def __post_init__(self) -> None:
         if place := _PLACE.fullmatch(self.path):
@@ -164,3 +167,40 @@ class IndexRequest:
 @dataclass(frozen=True, slots=True)
 class PingRequest:
     """Answers at once. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class InitializeRequest:
+    """Tells what the server is and can do. Good manners, not a duty: every method works without it."""
+
+    protocol_version: int | None = field(
+        default=None, metadata=rule("The version that the client speaks; another one than ours is refused.", minimum=1)
+    )
+    client: str | None = field(default=None, metadata=rule("Who asks, such as nvim/0.11; for the log.", blank=False))
+
+
+@dataclass(frozen=True, slots=True)
+class EventsSubscribeRequest:
+    """Has the server tell what happens, in notifications; in place of what the client subscribed to before."""
+
+    events: tuple[str, ...] = field(default=KINDS, metadata=rule("What to tell; all unless said.", choices=KINDS))
+    workspace: tuple[str, ...] = field(
+        default=(), metadata=rule("Only the documents of these workspaces.", blank=False)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EventsUnsubscribeRequest:
+    """Ends the subscription. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    """Withdraws a request of the same connection; it is answered with the error cancelled, or was answered already."""
+
+    id: str | int | float = field(metadata=rule("The id of the request."))
+
+
+@dataclass(frozen=True, slots=True)
+class RpcDiscoverRequest:
+    """Describes every method as OpenRPC. Takes nothing."""

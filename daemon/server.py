@@ -52,6 +52,11 @@ class Server:
         self._connections: dict[Connection, asyncio.Task[None]] = {}
 
     @property
+    def limits(self) -> Limits:
+        """What it takes on."""
+        return self._limits
+
+    @property
     def connections(self) -> int:
         """Clients connected now."""
         return len(self._connections)

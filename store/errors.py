@@ -82,6 +82,18 @@ class RequestTooLarge(MemorydError):
     code = "request_too_large"
 
 
+class FramingInvalid(MemorydError):
+    """Where a message ends cannot be told."""
+
+    code = "framing_invalid"
+
+
+class Cancelled(MemorydError):
+    """The client does not want the answer any more."""
+
+    code = "cancelled"
+
+
 class Busy(MemorydError):
     """The server has as much work as it takes on."""
 

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 
+from memoryd.store.cancellation import check_cancelled
 from memoryd.store.database import Database
-from memoryd.store.errors import MemorydError
+from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import VectorIndex
 from memoryd.store.search.absence import explain_absence
@@ -67,6 +68,8 @@ def search(
                     others = {chunk for ranking in rankings.values() for chunk in ranking}
                     near = vector_leg(sql, vectors, vector, settings.candidates, visible, others, noise.floor)
                     rankings["vector"], unknown["vector"] = near.ranking, near.unknown
+            except Cancelled:
+                raise
             except MemorydError as error:
                 degraded = Degraded("vector", error.message, error.hint)
                 hyde = plain_after_all(error) if hyde else None
@@ -102,6 +105,7 @@ class _Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
+        check_cancelled()
         start = time.perf_counter()
         try:
             yield

@@ -12,7 +12,9 @@ import pytest
 
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.limits import Limits
+from memoryd.daemon.methods import Methods
 from memoryd.daemon.server import Server
+from tests.support.engine import Memory
 
 DEADLINE_S = 20.0
 
@@ -83,6 +85,19 @@ class RawClient:
             line = message if isinstance(message, bytes) else json.dumps(message).encode()
             self.socket.sendall(line + b"\n")
 
+    def send_framed(self, *messages, header=b"Content-Length: %d\r\n\r\n"):
+        for message in messages:
+            body = message if isinstance(message, bytes) else json.dumps(message).encode()
+            self.socket.sendall(header % len(body) + body)
+
+    def read_framed(self):
+        length = None
+        while line := self.lines.readline().strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        return None if length is None else json.loads(self.lines.read(length))
+
     def ask(self, method, id_=1, **params):
         self.send({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
 
@@ -112,6 +127,26 @@ def wait_until(condition):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "run" / "memoryd.sock"
+
+
+@contextlib.contextmanager
+def served(memory, path, **options):
+    """The real methods over a real engine, on a real socket."""
+    with memory.running() as engine:
+        methods = Methods(engine, {})
+        with running_server(path, methods.table(), **options) as told:
+            methods.observe(told.server)
+            yield told
+
+
+@pytest.fixture
+def memory(tmp_path):
+    return Memory(tmp_path)
+
+
+@pytest.fixture(name="served")
+def served_fixture():
+    return served
 
 
 @pytest.fixture(name="running_server")
