@@ -12,9 +12,21 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Unpack
 
+from memoryd.daemon.client_results import (
+    Document,
+    Event,
+    GetOptions,
+    SearchOptions,
+    SearchResult,
+    Status,
+    get_params,
+    read_document,
+    read_search,
+    read_status,
+)
 from memoryd.daemon.client_wire import (
     IDEMPOTENT,
     READ_BYTES,
@@ -29,17 +41,6 @@ from memoryd.daemon.client_wire import (
     raise_error,
     result_of,
     too_slow,
-)
-from memoryd.daemon.client_results import (
-    Document,
-    GetOptions,
-    SearchOptions,
-    SearchResult,
-    Status,
-    get_params,
-    read_document,
-    read_search,
-    read_status,
 )
 from memoryd.store.errors import MemorydError, NotRunning
 
@@ -82,6 +83,20 @@ class AsyncClient:
     async def status(self) -> Status:
         """How the daemon is, and what it serves."""
         return read_status(await self.call("status"))
+
+    async def events(self, *kinds: str, workspace: Sequence[str] = ()) -> AsyncIterator[Event]:
+        """What happens from now on (document, progress, health; all unless said), on a connection of its own.
+
+        Ends with ``NotRunning`` when the daemon stops.
+        """
+        params = {name: list(value) for name, value in (("events", kinds), ("workspace", workspace)) if value}
+        connection = self._connect()
+        try:
+            result_of(await connection.ask("events.subscribe", params))
+            while True:
+                yield await connection.next_event()
+        finally:
+            await connection.close()
 
     async def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Any method's result, as JSON has it. Raises the server's error, ``NotRunning``, ``Busy`` or ``TimedOut``."""
@@ -134,6 +149,7 @@ class _Connection:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._last_id = 0
         self.lost = False
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()  # None: there will be no more
         self._sending = asyncio.Lock()
         self._tasks = {asyncio.create_task(self._read_answers())}
 
@@ -152,6 +168,12 @@ class _Connection:
             raise
         finally:
             del self._waiting[id_]
+
+    async def next_event(self) -> Event:
+        event = await self._events.get()
+        if event is None:
+            raise closed_early()
+        return event
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -188,13 +210,16 @@ class _Connection:
             failure = error
         finally:
             self.lost = True
+            self._events.put_nowait(None)
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(failure)
 
     def _hand_out(self, answer: Answer) -> None:
         if "method" in answer:
-            return  # a notification is not for us
+            if event := Event.read(answer):
+                self._events.put_nowait(event)
+            return
         if answer.get("id") is None and "error" in answer:
             raise_error(answer["error"])  # refused before a request was understood: whose is not known
         id_ = answer.get("id")

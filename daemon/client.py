@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from memoryd.daemon.client_wire import (
@@ -36,7 +36,7 @@ from memoryd.daemon.client_wire import (
 from memoryd.store.errors import NotRunning
 
 if TYPE_CHECKING:
-    from memoryd.daemon.client_results import Document, GetOptions, SearchOptions, SearchResult, Status
+    from memoryd.daemon.client_results import Document, Event, GetOptions, SearchOptions, SearchResult, Status
 
 
 class Client:
@@ -84,6 +84,24 @@ class Client:
         from memoryd.daemon.client_results import read_status
 
         return read_status(self.call("status"))
+
+    def events(self, *kinds: str, workspace: Sequence[str] = ()) -> Iterator[Event]:
+        """What happens from now on (document, progress, health; all unless said), on a connection of its own.
+
+        Ends with ``NotRunning`` when the daemon stops.
+        """
+        from memoryd.daemon.client_results import Event
+
+        params = {name: list(value) for name, value in (("events", kinds), ("workspace", workspace)) if value}
+        with Client(self._path, timeout=None) as client:
+            connection = client._connect(None)
+            client._socket = connection
+            connection.sendall(encode_request(0, "events.subscribe", params))
+            for message in client._messages(connection, None):
+                if event := Event.read(message):
+                    yield event
+                else:
+                    result_of(message)  # of the subscription itself
 
     def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Any method's result, as JSON has it. Raises the server's error, ``NotRunning``, ``Busy`` or ``TimedOut``."""

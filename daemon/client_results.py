@@ -136,6 +136,21 @@ class Status:
     raw: Raw = field(repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in the daemon."""
+
+    kind: str  # document, progress or health; dropped: so many were lost because the client was slow
+    raw: Raw
+
+    @classmethod
+    def read(cls, message: Raw) -> Event | None:
+        """The event that a message tells, if it does."""
+        kind = str(message.get("method", "")).removeprefix("events.")
+        told = kind != message.get("method", "") and isinstance(message.get("params"), Mapping)
+        return cls(kind, message["params"]) if told else None
+
+
 def read_search(raw: Raw) -> SearchResult:
     with _understanding():
         return SearchResult(

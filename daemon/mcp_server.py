@@ -28,6 +28,7 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from memoryd.daemon.async_client import AsyncClient
+from memoryd.daemon.client_results import read_document, read_search, read_status
 from memoryd.daemon.mcp_tools import (
     LINES,
     Arguments,
@@ -42,7 +43,6 @@ from memoryd.daemon.mcp_tools import (
     describe_status,
     read_arguments,
 )
-from memoryd.daemon.client_results import read_document, read_search, read_status
 from memoryd.store.errors import MemorydError, NotRunning
 
 INSTRUCTIONS = """\
@@ -67,7 +67,7 @@ class Bridge:
 
     def __init__(self, client: AsyncClient, *, fence: bool, scope: str | None, start: EnsureRunning | None) -> None:
         self._client = client
-        self._fence: dict[str, bool] = {}  # FIXME
+        self._fence = {"fence": True} if fence else {}
         self._scope = {"scope": scope} if scope else {}  # unless a call names one
         self._start = start
         entries = (

@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from memoryd.daemon.client_results import Document, SearchResult, Status
+from memoryd.daemon.client_results import Document, Hit, SearchResult, Status
+from memoryd.daemon.commands.snippets import inert
 from memoryd.store.errors import InvalidParams
 
 LINES = 400  # of a document that nobody bounded
@@ -157,7 +158,7 @@ def read_arguments(kind: type[A], given: Mapping[str, Any]) -> A:
 
 def describe_search(result: SearchResult) -> str:
     """The answer as text: each hit under its citation, then what must be known to judge it."""
-    words = [_describe_hit(number, hit.raw) for number, hit in enumerate(result.results, start=1)]
+    words = [_describe_hit(number, hit) for number, hit in enumerate(result.results, start=1)]
     if not result.results:
         words.append(f"Nothing found: {result.absence.reason}." if result.absence else "Nothing found.")
         words += [result.absence.hint] if result.absence and result.absence.hint else []
@@ -168,15 +169,16 @@ def describe_search(result: SearchResult) -> str:
     return "\n\n".join(words)
 
 
-def _describe_hit(number: int, hit: Mapping[str, Any]) -> str:
-    facts = [f"{number}. {hit['citation']}", f"score {hit['score']:.2f}", hit["heading"], hit["date"], hit["workspace"]]
-    if hit.get("superseded"):
-        facts.append(f"superseded by {hit['superseded_by']}" if hit["superseded_by"] else "superseded")
-    return " · ".join(str(fact) for fact in facts if fact) + f"\n{hit['snippet']}"
+def _describe_hit(number: int, hit: Hit) -> str:
+    facts = [f"{number}. {inert(hit.citation)}", f"score {hit.score:.2f}"]
+    facts += [str(fact) for fact in (hit.date, inert(hit.workspace)) if fact]
+    if hit.superseded:
+        facts.append(f"superseded by {inert(hit.superseded_by)}" if hit.superseded_by else "superseded")
+    return f"{' · '.join(facts)}\n{hit.snippet}"
 
 
 def describe_document(document: Document) -> str:
-    where = f"{document.path}, lines {document.start_line} to {document.end_line} of {document.lines}"
+    where = f"{inert(document.path)}, lines {document.start_line} to {document.end_line} of {document.lines}"
     more = f"\nMore: from={document.end_line + 1}" if document.end_line < document.lines else ""
     return f"{where}\n{document.text}{more}"
 

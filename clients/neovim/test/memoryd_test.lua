@@ -119,19 +119,22 @@ function tests.refused_request_says_why_and_what_to_do()
   equal(problem.code, 'invalid_params')
 end
 
-function tests.requests_side_by_side_get_their_own_answers()
-  local got = {}
+function tests.requests_side_by_side_share_one_connection_and_get_their_own_answers()
+  rpc.close()
+  local got, count, before = {}, 0, rpc.connections()
   for number = 1, 20 do
     memoryd.search('note ' .. number, { limit = number }, function(_, answer)
       got[number] = answer.query
+      count = count + 1
     end)
   end
   wait(function()
-    return #got == 20
+    return count == 20
   end)
   for number = 1, 20 do
     equal(got[number], 'note ' .. number)
   end
+  equal(rpc.connections(), before + 1)
 end
 
 function tests.answer_larger_than_one_read_is_put_together()

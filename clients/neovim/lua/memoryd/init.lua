@@ -4,7 +4,7 @@ local rpc = require('memoryd.rpc')
 
 local M = {}
 
-local roots = {} -- of the workspaces, by name
+local roots = { by_name = {}, connection = 0 } -- of the workspaces, as the daemon of this connection has them
 
 function M.setup(options)
   config.set(options)
@@ -16,30 +16,46 @@ end
 
 -- The hits name files relative to their workspaces; the daemon knows where those are.
 local function with_roots(hits, callback)
-  local known = true
-  for _, hit in ipairs(hits) do
-    known = known and roots[hit.workspace] ~= nil
-  end
-  if known then
+  if #hits == 0 or roots.connection == rpc.connections() then
     callback(nil)
     return
   end
   rpc.request('status', {}, function(problem, status)
-    for _, workspace in ipairs(status and status.workspaces or {}) do
-      roots[workspace.name] = workspace.root
+    if not problem then
+      roots = { by_name = {}, connection = rpc.connections() }
+      for _, workspace in ipairs(status.workspaces) do
+        roots.by_name[workspace.name] = workspace.root
+      end
     end
     callback(problem)
   end)
 end
 
+-- The line of the best passage that has most of what was asked for, and its text; the first line where none has any.
+local function best_line(hit)
+  local lines = vim.split(hit.snippet, '\n', { plain = true })
+  local marks = {}
+  for _, range in ipairs(hit.highlights) do
+    local before = vim.fn.strcharpart(hit.snippet, 0, range[1])
+    local number = hit.snippet_line + select(2, before:gsub('\n', ''))
+    marks[number] = (marks[number] or 0) + 1
+  end
+  local best, most = hit.best.start_line, marks[hit.best.start_line] or 0
+  for number = hit.best.start_line + 1, hit.best.end_line do
+    if (marks[number] or 0) > most then
+      best, most = number, marks[number]
+    end
+  end
+  return best, vim.trim(lines[best - hit.snippet_line + 1] or '')
+end
+
 local function quickfix_item(hit)
-  local first = vim.trim(hit.snippet:gsub('^#+[^\n]*\n', ''):match('%S[^\n]*') or '')
+  local line, text = best_line(hit)
   return {
-    filename = (roots[hit.workspace] or '') .. '/' .. hit.path,
-    lnum = hit.best.start_line,
-    end_lnum = hit.best.end_line,
+    filename = (roots.by_name[hit.workspace] or '') .. '/' .. hit.path,
+    lnum = line,
     col = 1,
-    text = ('%.2f %s%s'):format(hit.score, hit.heading ~= '' and hit.heading .. ': ' or '', first),
+    text = ('%.2f %s%s'):format(hit.score, hit.heading ~= '' and hit.heading .. ': ' or '', text),
   }
 end
 

@@ -5,9 +5,11 @@ local uv = vim.uv or vim.loop
 local M = {}
 
 local pipe = nil -- the connection, or nil
+local arriving = nil -- while it is being made: what to do when it is there
 local unread = ''
 local waiting = {} -- by id: the callback and the timer of a request that is not answered
 local last_id = 0
+local connections = 0 -- made so far
 
 local function absolute(path)
   return path ~= nil and path:sub(1, 1) == '/'
@@ -86,13 +88,29 @@ local function receive(problem, data)
   unread = unread:sub(from)
 end
 
-local function connect(ready)
-  local connection = uv.new_pipe(false)
-  local path = M.socket_path()
+local function arrive(problem)
+  local ready = arriving
+  arriving = nil
+  for _, go_on in ipairs(ready) do
+    go_on(problem)
+  end
+end
+
+-- Several requests at once wait for one connection.
+local function when_connected(go_on)
+  if pipe then
+    go_on(nil)
+    return
+  elseif arriving then
+    table.insert(arriving, go_on)
+    return
+  end
+  arriving = { go_on }
+  local connection, path = uv.new_pipe(false), M.socket_path()
   connection:connect(path, function(problem)
     if problem then
       connection:close()
-      ready({
+      arrive({
         message = 'No memoryd daemon is listening on ' .. path .. '.',
         hint = "Start it with 'memoryd run'; set `socket` in setup() where it listens elsewhere.",
         code = 'not_running',
@@ -100,8 +118,9 @@ local function connect(ready)
       return
     end
     pipe = connection
+    connections = connections + 1
     connection:read_start(receive)
-    ready(nil)
+    arrive(nil)
   end)
 end
 
@@ -122,18 +141,18 @@ function M.request(method, params, callback)
     method = method,
     params = next(params or {}) and params or vim.empty_dict(),
   }) .. '\n'
-  local function send(problem)
+  when_connected(function(problem)
     if problem then
       answer(id, problem)
-    else
+    elseif pipe then
       pipe:write(line)
     end
-  end
-  if pipe then
-    send(nil)
-  else
-    connect(send)
-  end
+  end)
+end
+
+--- How many connections were made: what is known of the daemon holds for one of them.
+function M.connections()
+  return connections
 end
 
 --- Ends the connection.
