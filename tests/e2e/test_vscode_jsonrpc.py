@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
         cwd=project, capture_output=True, text=True, timeout=110, check=False,
     )  # fmt: skip
     if done.returncode:
-        leave_out(f"npm cannot install vscode-jsonrpc: {done.stderr.strip()[-200:]}")
+        leave_out("npm", f"npm cannot install vscode-jsonrpc: {done.stderr.strip()[-200:]}")
     return project
 
 

@@ -1,25 +1,21 @@
-"""Programs that memoryd is used from: there, or the test is skipped by name; in CI they must be there."""
+"""Programs that memoryd is used from: where one is not installed, its tests are skipped and the summary names it."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from typing import NoReturn
 
 import pytest
 
-REQUIRED = "MEMORYD_TEST_ALL_CLIENTS"  # .ci/run sets it: what it installs is never skipped
-
 
 def find_program(name: str) -> str:
-    """The program's path; skips the test where it is not installed."""
-    path = shutil.which(name)
-    if path is None:
-        leave_out(f"{name} is not installed")
-    return path
+    """The program's path."""
+    return shutil.which(name) or leave_out(name, f"{name} is not installed")
 
 
-def leave_out(reason: str) -> None:
-    """Skips the test for this reason, or fails it where nothing may be skipped."""
-    if os.environ.get(REQUIRED):
-        pytest.fail(f"{reason}, and {REQUIRED} is set")
+def leave_out(program: str, reason: str) -> NoReturn:
+    """Skips the test; fails it for a program that ``REQUIRED_PROGRAMS`` names, as in CI."""
+    if program in os.environ.get("REQUIRED_PROGRAMS", "").split():
+        pytest.fail(f"{reason}, and REQUIRED_PROGRAMS names it")
     pytest.skip(reason)
