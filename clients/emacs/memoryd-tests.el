@@ -9,7 +9,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'ert)
 (require 'memoryd)
 
@@ -20,9 +19,9 @@
 (defmacro memoryd-tests--choosing (choose &rest body)
   "Run BODY where completion is answered by CHOOSE, of the table and the names."
   (declare (indent 1))
-  `(cl-letf (((symbol-function 'completing-read)
-              (lambda (_prompt table &rest _)
-                (funcall ,choose table (all-completions "" table)))))
+  `(let ((completing-read-function
+          (lambda (_prompt table &rest _)
+            (funcall ,choose table (all-completions "" table)))))
      ,@body))
 
 (ert-deftest memoryd-search-jumps-to-the-line ()
