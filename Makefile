@@ -14,7 +14,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDI
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all run test check format bench quality lock clean
+.PHONY: all run test check format bench fuzz quality lock clean
 
 all: $(VENV)/installed
 
@@ -52,11 +52,20 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(BIN)/python tools/bench.py
 
+# What the socket makes of bytes, for FUZZ_SECONDS; what is new and worth keeping goes to tests/fuzz/found.
+FUZZ_SECONDS ?= 300
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group fuzz
+	mkdir -p tests/fuzz/found
+	$(BIN)/python tests/fuzz/run.py -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 \
+		-dict=tests/fuzz/words.dict tests/fuzz/found tests/fuzz/seeds
+
 # The search on public benchmarks, written to docs/quality.md. The first run embeds them: about half an hour.
 quality: $(VENV)/installed
 	$(BIN)/python tools/quality.py $(ARGS)
 
 lock: $(VENV)/installed-dev
+	$(BIN)/python -m pip install --quiet --group fuzz
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
 
 clean:

@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.descriptors import make_room
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.methods import Methods
@@ -138,11 +139,15 @@ def _stop_signals() -> asyncio.Event:
 
 def _limits(config: Config) -> Limits:
     server = config.server
+    fitting = make_room(server.max_connections)
+    if fitting < server.max_connections:
+        log.warning("connections_limited", configured=server.max_connections, fitting=fitting, hint="Raise ulimit -n")
     return Limits(
         max_request_bytes=server.max_request_bytes,
-        max_connections=server.max_connections,
+        max_connections=fitting,
         max_in_flight=server.max_in_flight,
         request_timeout_s=server.request_timeout_s,
+        arrival_timeout_s=server.arrival_timeout_s,
         idle_timeout_s=server.idle_timeout_s or None,
     )
 

@@ -201,11 +201,15 @@ class Server:
     """What the socket puts up with."""
 
     max_request_bytes: int = field(default=1_048_576, metadata=about("Largest request.", 1024, 2**30))
-    max_connections: int = field(default=256, metadata=about("Connections open at once.", 1, 10_000))
+    max_connections: int = field(default=4096, metadata=about("Connections open at once.", 1, 10_000))
     max_in_flight: int = field(default=32, metadata=about("Unanswered requests of one connection.", 1, 1000))
     request_timeout_s: float = field(
         default=30.0,
         metadata=about("Seconds after which a request is answered with an error.", above=0, high=3600),
+    )
+    arrival_timeout_s: float = field(
+        default=30.0,
+        metadata=about("Seconds within which a request that has begun must be there whole.", above=0, high=3600),
     )
     idle_timeout_s: float = field(
         default=0.0, metadata=about("Seconds after which a silent connection is closed; 0: never.", 0, 86_400)

@@ -138,9 +138,8 @@ class HeaderFraming:
         if len(self._header) + len(line) > MAX_HEADER_BYTES:
             self._break(f"The header is longer than {MAX_HEADER_BYTES} bytes.", messages)
             return after
-        begins_line = not self._header or self._header.endswith(b"\n")
         self._header += line
-        if begins_line and newline >= 0 and not line.strip():
+        if newline >= 0 and not self._header[:-1].rpartition(b"\n")[2].strip():
             self._end_header(messages)
         return after
 

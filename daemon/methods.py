@@ -58,6 +58,8 @@ from memoryd.store.search.visibility import name_pending
 log = structlog.get_logger()
 
 _POLL_S = 0.05
+_LONGEST_PATH = 4096  # as the kernel takes them
+_SHOWN_PATH = 100
 
 
 class Methods:
@@ -302,8 +304,9 @@ def search_settings(config: Search) -> SearchSettings:
 def _inside(path: str) -> str:
     """A path relative to a workspace that cannot leave it."""
     parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path or len(path) > _LONGEST_PATH:
+        shown = path if len(path) <= _SHOWN_PATH else f"{path[:_SHOWN_PATH]}…"
         raise PathRefused(
-            f"{path!r} is not a path inside a workspace", hint="Give it relative to the workspace's folder, without .."
+            f"{shown!r} is not a path inside a workspace", hint="Give it relative to the workspace's folder, without .."
         )
     return "/".join(parts)

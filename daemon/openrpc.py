@@ -64,16 +64,16 @@ def describe(methods: Iterable[str]) -> Schema:
 
 
 def _method(name: str, parts: dict[str, Schema]) -> Schema:
-    takes = getattr(requests, f"{_type_name(name)}Request")
+    takes = request_type(name)
     answers = getattr(results, f"{_type_name(name)}Result", dict[str, Any])
-    summary = " ".join((takes.__doc__ or "").split())
+    declared = declared_params(takes) if takes else {}
     return {
         "name": name,
-        "summary": summary,
+        "summary": " ".join(((takes and takes.__doc__) or "").split()),
         "paramStructure": "by-name",
         "params": [
             _param(wire_name, field.default is MISSING, kind, field.metadata["rule"])
-            for wire_name, (field, kind) in declared_params(takes).items()
+            for wire_name, (field, kind) in declared.items()
         ],
         "result": {"name": "result", "schema": schema_of(answers, parts)},
     }
@@ -86,6 +86,11 @@ def _notification(kind: str, parts: dict[str, Schema]) -> Schema:
         "summary": " ".join((says.__doc__ or "").split()),
         "params": schema_of(says, parts),
     }
+
+
+def request_type(name: str) -> Any:
+    """The dataclass of what a method takes; None: it is not declared."""
+    return getattr(requests, f"{_type_name(name)}Request", None)
 
 
 def _type_name(name: str) -> str:

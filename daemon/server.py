@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memoryd.daemon.connection import READ_BYTES, Connection
 from memoryd.daemon.dispatch import Dispatcher, Method, OnError, OnRequest
-from memoryd.daemon.framing import LineFraming
+from memoryd.daemon.framing import AnyFraming, Message
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.listener import (
     SocketIdentity,
@@ -24,10 +24,12 @@ from memoryd.daemon.listener import (
     peer_uid,
     remove_listener,
 )
-from memoryd.daemon.protocol import encode_error, error_of
+from memoryd.daemon.protocol import Id, Request, WireError, encode_error, error_of, parse_message
 from memoryd.store.errors import Busy
 
-BACKLOG = 1024  # connections waiting to be accepted; past it a client's connect fails at once
+BACKLOG = 4096  # connections waiting to be accepted (the kernel may allow fewer); past it a connect fails at once
+TURNED_AWAY = 64  # clients too many that we still listen to, each for a moment
+FIRST_WORD_S = 0.25
 
 
 class Server:
@@ -50,6 +52,7 @@ class Server:
         self._identity: SocketIdentity | None = None
         self._server: asyncio.Server | None = None
         self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._turning_away = 0
 
     @property
     def limits(self) -> Limits:
@@ -108,8 +111,7 @@ class Server:
                 f"The server has {self._limits.max_connections} connections already.",
                 hint="Close some, or try again later.",
             )
-            writer.write(LineFraming.frame(encode_error(None, error_of(busy))))
-            await self._dismiss(writer)
+            await self._turn_away(reader, writer, error_of(busy))
         else:
             await self._serve(Connection(reader, writer, self._dispatcher, self._limits))
 
@@ -125,8 +127,29 @@ class Server:
         finally:
             del self._connections[connection]
 
+    async def _turn_away(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, error: WireError) -> None:
+        """Says why, in the client's framing and to its first request, if it shows them soon and we are not flooded."""
+        framing, asked = AnyFraming(self._limits.max_request_bytes), None
+        if self._turning_away < TURNED_AWAY:
+            self._turning_away += 1
+            try:
+                async with asyncio.timeout(FIRST_WORD_S):
+                    messages = framing.feed(await reader.read(READ_BYTES))
+                asked = _id_of(messages[0], self._limits.max_batch) if messages else None
+            except (TimeoutError, OSError):
+                pass  # it listens before it speaks, or is gone
+            finally:
+                self._turning_away -= 1
+        writer.write(framing.frame(encode_error(asked, error)))
+        await self._dismiss(writer)
+
     @staticmethod
     async def _dismiss(writer: asyncio.StreamWriter) -> None:
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
+
+
+def _id_of(message: Message, max_batch: int) -> Id:
+    parsed = parse_message(message, max_batch) if isinstance(message, bytes) else None
+    return parsed.id if isinstance(parsed, Request) else None

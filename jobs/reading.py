@@ -17,6 +17,10 @@ _BINARY_SHARE = 0.1  # of characters that are no text
 _REPLACEMENT = "\ufffd"
 _READ_BYTES = 1 << 20
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)  # the last two: a circle of links, a socket
+_MOST_LINKS = 40  # as the kernel follows
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: a named pipe that lies where a note is expected must not hang the worker.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,10 @@ class FileRead:
 
 def read_file(path: Path, root: Path, max_bytes: int) -> FileRead | None:
     """A regular file's bytes; None if there is none. Never follows a link out of the root."""
+    if not path.is_relative_to(root) or ".." in path.parts:
+        return None
     try:
-        if not Path(os.path.realpath(path)).is_relative_to(root):
-            return None
-        # O_NONBLOCK: a named pipe that lies where a note is expected must not hang the worker.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = _open_beneath(root, path.relative_to(root).parts)
     except OSError as error:
         if error.errno in _NO_FILE:
             return None
@@ -56,6 +59,44 @@ def read_file(path: Path, root: Path, max_bytes: int) -> FileRead | None:
     if max(found.st_size, len(data)) > max_bytes:
         return FileRead(b"", max(found.st_size, len(data)), signature_of(found), too_large=True)
     return FileRead(data, len(data), signature_of(found), too_large=False)
+
+
+def _open_beneath(root: Path, parts: tuple[str, ...]) -> int:
+    """A descriptor of what lies there, opened step by step from the root, none of the steps through a link.
+
+    A link is not followed but looked up, and the walk begins anew at the root with where it leads. So it does not
+    matter what becomes of a link between the look and the open: nothing outside is ever opened.
+    """
+    for _ in range(_MOST_LINKS):
+        link = _walk(root, parts)
+        if isinstance(link, int):
+            return link
+        walked, rest = link
+        real = Path(os.path.realpath(root.joinpath(*walked)))
+        if not real.is_relative_to(root):
+            raise OSError(errno.ENOENT, "it leads out of the workspace")
+        parts = (*real.relative_to(root).parts, *rest)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _walk(root: Path, parts: tuple[str, ...]) -> int | tuple[tuple[str, ...], tuple[str, ...]]:
+    """The descriptor; or the way to the first link, and the way that is left behind it."""
+    here = os.open(root, _FOLDER)
+    for depth, name in enumerate(parts, start=1):
+        folder = here
+        try:
+            here = os.open(name, _FILE if depth == len(parts) else _FOLDER, dir_fd=folder)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR) and _is_link(name, folder):
+                return parts[:depth], parts[depth:]
+            raise
+        finally:
+            os.close(folder)
+    return here
+
+
+def _is_link(name: str, folder: int) -> bool:
+    return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
 def _read_up_to(descriptor: int, most: int) -> bytes:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import structlog
 
 from memoryd.jobs.retry import backoff, unforeseen
@@ -27,6 +28,7 @@ log = structlog.get_logger()
 
 _BURST_S = 0.05  # after a query, how soon the next of a burst comes
 _MOST_PATIENCE_S = 0.25  # so long a batch of indexing waits for a burst to end
+_CROWD_S = 2.0  # after the last query, so long batches stay small
 
 State = Literal["starting", "installing", "loading", "ready", "failed", "stopped"]
 Progress = Callable[[str, int, int | None], None]
@@ -114,8 +116,13 @@ class Semantics:
         return self._generation
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        with self._turns.indexing():
-            return self._ready_embedder().embed_documents(texts)
+        """In one go; while queries come in, text by text, so that one of them waits for one text at most."""
+        step = 1 if self._turns.crowded() else max(1, len(texts))
+        vectors = []
+        for first in range(0, max(1, len(texts)), step):
+            with self._turns.indexing(patient=first == 0):
+                vectors.append(self._ready_embedder().embed_documents(texts[first : first + step]))
+        return vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
 
     def make_index_anew(self, damage: StoreCorrupt) -> None:
         """Replace vectors that turned out damaged, and queue the documents whose vectors went with them."""
@@ -264,10 +271,14 @@ class _Turns:
             self._quiet_at = time.monotonic() + _BURST_S
             self._leave()
 
+    def crowded(self) -> bool:
+        """Whether queries come in: one waits, or came a moment ago."""
+        return self._queries > 0 or time.monotonic() < self._quiet_at + _CROWD_S
+
     @contextmanager
-    def indexing(self) -> Iterator[None]:
+    def indexing(self, *, patient: bool = True) -> Iterator[None]:
         with self._condition:
-            patience = time.monotonic() + _MOST_PATIENCE_S
+            patience = time.monotonic() + (_MOST_PATIENCE_S if patient else 0.0)
             while (wait := min(self._quiet_at, patience) - time.monotonic()) > 0:
                 self._condition.wait(wait)
             self._condition.wait_for(lambda: not self._busy and not self._queries)

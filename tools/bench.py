@@ -25,6 +25,7 @@ from typing import Any
 from bench_corpus import Corpus, Note, Writer, make_corpus, make_queries, slices, write_notes
 from bench_daemon import MEMORYD, Daemon, Home, run_measured
 from bench_large import NATURAL, measure_large
+from bench_load import measure_idle_connections, measure_load
 from bench_raw import RawModel, Run, Setting, find_contenders, sum_runs
 from bench_report import print_report
 from bench_spread import spread
@@ -48,14 +49,16 @@ def main() -> int:
     model = install(Embedder().model, cache / "models")
     result: dict[str, Any] = {"machine": {"cores": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0]}}
     bars: dict[str, bool] = {}
-    if not arguments.large_only:
+    if not arguments.large_only and not arguments.load_only:
         measure_daemon(arguments, model, result)
         bars |= {
             "index throughput ≥ 0.85 × raw llama.cpp": result["index"]["ratio"] >= 0.85,
             "search p50 ≤ 8 × a bare query embedding": result["search"]["ratio"] <= 8,
             "saved note found by its words within 300 ms (p95)": result["save"]["keyword_ms"]["p95"] <= 300,
         }
-    if arguments.large_chunks:
+    if not arguments.large_only:
+        measure_crowd(arguments, result, bars)
+    if arguments.large_chunks and not arguments.load_only:
         say(f"Searching in {arguments.large_chunks} chunks; the first time they are indexed, for some minutes …")
         large = result["large"] = measure_large(arguments.large_chunks, arguments.queries, cache)
         bar = f"search p50 ≤ 10 × a bare query embedding in {large['chunks']} chunks"
@@ -101,6 +104,34 @@ def measure_daemon(arguments: argparse.Namespace, model: Path, result: dict[str,
                 raw.close()
 
 
+def measure_crowd(arguments: argparse.Namespace, result: dict[str, Any], bars: dict[str, bool]) -> None:
+    """A daemon of its own, asked by many clients at once."""
+    say(f"Asking on {arguments.connections} connections, then while everything is indexed again …")
+    extra = dict(pair.split("=", 1) for pair in arguments.env)
+    with tempfile.TemporaryDirectory(prefix="memoryd-bench-") as folder:
+        home = Home(Path(folder))
+        write_notes(make_corpus(arguments.load_chunks).notes, home.workspace)
+        daemon = Daemon(home, extra)
+        try:
+            daemon.wait_for_answer(lambda _: True)
+            daemon.client.call("index")
+            idle = result["idle_connections"] = measure_idle_connections(daemon)
+            load = result["load"] = measure_load(
+                daemon, arguments.load_chunks, arguments.connections, arguments.load_seconds, arguments.load_rate
+            )
+        finally:
+            daemon.kill()
+    paces = {"at a rate": load["paced"], "flat out": load["flat_out"]}
+    heard = [pace[phase] for pace in paces.values() for phase in ("idle", "indexing")]
+    who = f"{load['connections']} connections"
+    bars[f"{who}: no error, no lost or crossed answer"] = all(
+        phase["searches"] and not phase["errors"] + phase["crossed"] + phase["lost"] for phase in heard
+    )
+    for name, pace in paces.items():
+        bars[f"{who}, {name}: p95 while everything is indexed again ≤ 5 × idle"] = pace["ratio"] <= 5
+    bars[f"{idle['connections']} idle connections cost < 100 MB"] = idle["mb"] < 100
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", type=int, default=1000, help="size of the corpus (default: %(default)s)")
@@ -110,6 +141,15 @@ def parse_arguments() -> argparse.Namespace:
         "--large-chunks", type=int, default=15_000, help="size of the large memory; 0: none (default: %(default)s)"
     )
     parser.add_argument("--large-only", action="store_true", help="measure nothing but the large memory")
+    parser.add_argument("--load-only", action="store_true", help="measure nothing but many clients at once")
+    parser.add_argument("--connections", type=int, default=200, help="clients at once (default: %(default)s)")
+    parser.add_argument("--load-chunks", type=int, default=1000, help="size of their memory (default: %(default)s)")
+    parser.add_argument(
+        "--load-rate", type=float, default=10, help="searches a second of all together (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--load-seconds", type=float, default=30, help="how long they ask, idle and indexing (default: %(default)s)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there")
     parser.add_argument("--check", action="store_true", help="end with 1 if a bar is missed")
     parser.add_argument(

@@ -12,13 +12,15 @@ def print_report(result: dict[str, Any]) -> None:
     if corpus := result.get("corpus"):
         facts.insert(0, f"{corpus['notes']} notes, {corpus['chunks']} chunks, {corpus['passages']} passages")
         tables += [_index(result), _search(result), _save(result), _rest(result)]
+    if "load" in result:
+        tables.append(_load(result))
     if "large" in result:
         tables.append(_large(result["large"]))
     print("\n" + " · ".join(["memoryd bench", *facts]))
     for rows in tables:
         print()
         for name, value, beside in rows:
-            print(f"  {name:<34}{value:>14}   {beside}".rstrip())
+            print(f"  {name:<38}{value:>16}   {beside}".rstrip())
     print()
     for bar, held in result["bars"].items():
         print(f"  {'✓' if held else '✗'} {bar}")
@@ -64,6 +66,26 @@ def _search(result: dict[str, Any]) -> list[Row]:
         *stages,
         ("while new notes are indexed", _both(busy), f"{busy['queries']} queries"),
     ]
+
+
+def _load(result: dict[str, Any]) -> list[Row]:
+    load, idle = result["load"], result["idle_connections"]
+    rows: list[Row] = [
+        (f"{load['connections']} CLIENTS", "p50 / p95 ms", "mixed searches"),
+        ("one client alone", _both(load["alone_ms"]), ""),
+    ]
+    for name, pace in ((f"{load['rate']:g} a second", load["paced"]), ("flat out", load["flat_out"])):
+        for phase, words in (("idle", "nothing to index"), ("indexing", "everything indexed again")):
+            heard = pace[phase]
+            times = "" if phase == "idle" else f"p95 {pace['ratio']:.1f} × idle, "
+            rows.append(
+                (f"{name}, {words}", _both(heard["ms"]), f"{times}{heard['searches']} searches, {_faults(heard)}")
+            )
+    return [*rows, (f"{idle['connections']} idle connections", f"{idle['mb']:.0f} MB", "")]
+
+
+def _faults(heard: dict[str, Any]) -> str:
+    return f"{heard['errors']} errors, {heard['crossed']} crossed, {heard['lost']} lost"
 
 
 def _large(large: dict[str, Any]) -> list[Row]:

@@ -22,12 +22,15 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         help="as a hit cites it, or PATH[:FROM[-TO]]: relative to the workspace, lines from 1, inclusive",
     )
     parser.add_argument("--workspace", metavar="NAME", help="which workspace, where several have the path")
+    parser.add_argument("--fence", action="store_true", help="put the text between lines that no note can write")
     add_common(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    params = {"path": arguments.path}
+    params: dict[str, Any] = {"path": arguments.path}
+    if arguments.fence:
+        params["fence"] = True
     if arguments.workspace:
         params["workspace"] = arguments.workspace
     with connect(arguments) as client:

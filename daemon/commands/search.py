@@ -30,6 +30,9 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for, in any words and any script")
     add_options(parser)
     parser.add_argument("--explain", action="store_true", help="show how each score came about")
+    parser.add_argument(
+        "--fence", action="store_true", help="put the text of notes between lines that no note can write"
+    )
     add_common(parser)
     parser.set_defaults(run=run)
 
@@ -85,7 +88,8 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     with connect(arguments) as client:
-        answer = client.call("search", {**read_options(arguments), "explain": arguments.explain})
+        wishes = {name: True for name in ("explain", "fence") if getattr(arguments, name)}
+        answer = client.call("search", {**read_options(arguments), **wishes})
     if arguments.json:
         print_json(answer)
     else:
@@ -95,10 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def print_answer(answer: dict[str, Any]) -> None:
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and "fence" not in answer:
         _print_pretty(answer)
         return
     for hit in answer["results"]:
+        if "fence" in answer:  # nothing of the note outside of it, nothing changed inside
+            sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\n{hit['snippet']}\n")
+            continue
         sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\t{hit['heading']}\n")
         if "superseded" in hit:
             sys.stdout.write(f"    {outdated(hit)}\n")

@@ -1,4 +1,4 @@
-"""The large memory of ``make bench``, small, as a process with the real model."""
+"""The large memory and the many clients of ``make bench``, few and small, as a process with the real model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 STAGES = {"words", "trigram", "embed", "vector", "rank", "all else"}
 
-Bench = Callable[[int], dict[str, Any]]
+Bench = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
@@ -28,8 +28,9 @@ def cache(tmp_path: Path, default_model: Path, models_dir: Path) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path, cache: Path) -> Bench:
-    def run(chunks: int) -> dict[str, Any]:
-        words = ["--large-only", "--large-chunks", str(chunks), "--queries", "8", "--json", str(tmp_path / "out.json")]
+    def run(chunks: int, *load: str) -> dict[str, Any]:
+        large = ["--large-only", "--large-chunks", str(chunks), "--queries", "8"]
+        words = [*(load or large), "--json", str(tmp_path / "out.json")]
         done = subprocess.run(
             [sys.executable, ROOT / "tools/bench.py", *words],
             env={**os.environ, "MEMORYD_PATHS__CACHE": str(cache)},
@@ -69,3 +70,18 @@ def test_memory_is_kept_for_the_next_run_and_made_anew_for_another_size(bench: B
     assert notes() == first
     bench(30)
     assert notes() != first
+
+
+def test_crowd_gets_its_own_answers_while_everything_is_indexed_again(bench: Bench) -> None:
+    result = bench(
+        0, "--load-only", "--connections", "50", "--load-chunks", "20", "--load-seconds", "2", "--load-rate", "10"
+    )
+    for pace in ("paced", "flat_out"):
+        for phase in ("idle", "indexing"):
+            heard = result["load"][pace][phase]
+            assert heard["searches"] > 0
+            assert (heard["errors"], heard["crossed"], heard["lost"]) == (0, 0, 0), heard
+    assert result["load"]["flat_out"]["idle"]["searches"] >= 50
+    assert result["idle_connections"]["connections"] == 2000
+    assert result["idle_connections"]["mb"] < 100
+    assert len(result["bars"]) == 4

@@ -169,3 +169,87 @@ def test_idle_time_does_not_run_while_a_request_is_in_flight(running_server, raw
         client.ask("slow")
         assert client.read()["result"] is False
         assert client.read() is None
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b'{"jsonrpc":"2.0",',
+        b"Content-Le",
+        b"Content-Length: 10\r\n",
+        b"Content-Length: 10\r\n\r\n{",
+        b"x" * (2 * MIB),  # too long, and never ends
+        b"Content-Length: 999999999\r\n\r\n{",
+    ],
+)
+def test_request_that_never_ends_is_cut_off_though_it_dribbles_on(running_server, raw_client, wait_until, path, begun):
+    limits = Limits(max_request_bytes=MIB, arrival_timeout_s=0.3)
+    with running_server(path, limits=limits) as told, raw_client(path) as loris:
+        loris.socket.sendall(begun)
+
+        def dribble():
+            with contextlib.suppress(OSError):
+                loris.socket.sendall(b"y")
+            return told.server.connections == 0
+
+        wait_until(dribble)
+        said = loris.lines.read()
+        assert b'"timed_out"' in said
+        assert b"did not arrive whole within 0.3 s" in said
+
+
+def test_client_that_sends_nothing_or_blanks_is_not_late(running_server, raw_client, path):
+    with running_server(path, limits=Limits(arrival_timeout_s=0.05)), raw_client(path) as client:
+        pace = threading.Event()
+        for _ in range(5):
+            client.socket.sendall(b"\n  \r\n")
+            pace.wait(0.03)
+        client.ask("ping")
+        assert client.read()["result"] == "pong"
+
+
+def test_waiting_for_its_own_answers_does_not_make_a_client_late(running_server, raw_client, wait_until, path):
+    gate = threading.Event()
+    limits = Limits(max_in_flight=1, arrival_timeout_s=0.1)
+    with running_server(path, {"slow": Method(lambda _: gate.wait(20))}, limits=limits) as told:  # noqa: SIM117
+        with raw_client(path) as client:
+            # One answer outstanding, one request read ahead, half of a third behind it: we do not read meanwhile.
+            client.ask("slow")
+            client.ask("ping", id_=2)
+            client.socket.sendall(b'{"jsonrpc":"2.0","id":3,')
+            wait_until(lambda: told.server.in_flight == 1)
+            threading.Event().wait(0.3)
+            gate.set()
+            client.send(b'"method":"ping"}')
+            assert [client.read()["id"] for _ in range(3)] == [1, 2, 3]
+
+
+def test_client_too_many_is_told_busy_in_its_own_framing_and_for_its_own_request(running_server, raw_client, path):
+    with running_server(path, limits=Limits(max_connections=1)), raw_client(path) as first:
+        first.ask("ping")
+        first.read()
+        request = {"jsonrpc": "2.0", "id": "mine", "method": "ping"}
+        with raw_client(path) as second:
+            second.send_framed(request)
+            answer = second.read_framed()
+            assert (answer["id"], answer["error"]["data"]["code"]) == ("mine", "busy")
+            assert answer["error"]["data"]["retryable"] is True
+            assert second.read_framed() is None
+        with raw_client(path) as third:
+            third.send(request)
+            assert third.read()["id"] == "mine"
+        with raw_client(path) as silent:
+            assert silent.read_error() == "busy"
+
+
+def test_deeply_nested_json_of_every_kind_is_survived(running_server, raw_client, path):
+    with running_server(path, {"echo": Method(dict)}) as told, raw_client(path) as client:
+        for opening, closing in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")):
+            for depth in (900, 5_000, 100_000):
+                value = opening * depth + b"1" + closing * depth
+                client.send(b'{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":' + value + b"}}")
+                answer = client.read()
+                assert "result" in answer or answer["error"]["data"]["code"] in ("parse_error", "internal")
+        client.ask("ping")
+        assert client.read()["result"] == "pong"
+    assert all(isinstance(exc, RecursionError) for _, exc in told.errors)

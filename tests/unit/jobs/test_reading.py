@@ -140,3 +140,100 @@ def test_file_without_permission_is_unreadable_and_worth_another_try() -> None:
             read_file(root / "closed.md", root, 100)
     assert caught.value.retryable
     assert "closed.md" in (caught.value.hint or "")
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A root with a note, and every kind of link to it and out."""
+    root = tmp_path / "root"
+    (root / "memory/deep").mkdir(parents=True)
+    (root / "memory/note.md").write_text("inside")
+    (root / "memory/deep/note.md").write_text("deep")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/note.md").write_text("secret")
+    (tmp_path / "way").symlink_to(root)
+    links = {
+        "relative.md": "memory/note.md",
+        "memory/deep/up.md": "../../memory/note.md",
+        "absolute.md": root / "memory/note.md",
+        "chain.md": "absolute.md",
+        "out-and-in.md": "../root/memory/note.md",
+        "by-another-way.md": tmp_path / "way/memory/note.md",
+        "folder": "memory/deep",
+        "absolute-folder": root / "memory/deep",
+        "self": ".",
+        "secret.md": "../secret/note.md",
+        "absolute-secret.md": tmp_path / "secret/note.md",
+        "secret-folder": "../secret",
+        "chain-to-secret.md": "secret.md",
+        "circle.md": "circle.md",
+        "circle-a": "circle-b",
+        "circle-b": "circle-a",
+        "nothing.md": "memory/none.md",
+    }
+    for name, target in links.items():
+        (root / name).symlink_to(target)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("relative.md", b"inside"),
+        ("memory/deep/up.md", b"inside"),
+        ("absolute.md", b"inside"),
+        ("chain.md", b"inside"),
+        ("out-and-in.md", b"inside"),
+        ("by-another-way.md", b"inside"),
+        ("folder/note.md", b"deep"),
+        ("folder/up.md", b"inside"),
+        ("absolute-folder/note.md", b"deep"),
+        ("self/self/memory/note.md", b"inside"),
+        ("secret.md", None),
+        ("absolute-secret.md", None),
+        ("secret-folder/note.md", None),
+        ("self/secret-folder/note.md", None),
+        ("chain-to-secret.md", None),
+        ("circle.md", None),
+        ("circle-a/note.md", None),
+        ("nothing.md", None),
+        ("memory", None),
+        ("memory/note.md/more", None),
+        ("memory/../memory/note.md", None),
+        ("../secret/note.md", None),
+        ("/etc/hostname", None),
+        ("", None),
+    ],
+)
+def test_links_are_followed_inside_the_root_and_never_out_of_it(linked: Path, path: str, text: bytes | None) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    file = read_file(linked / path, linked, 100)
+    assert (file and file.data) == text
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("swapped", ["file", "folder"])
+def test_link_that_is_put_in_between_look_and_open_leads_nowhere(tmp_path: Path, swapped: str) -> None:
+    root, secret = tmp_path / "root", tmp_path / "secret"
+    for folder, text in ((root / "memory", "inside"), (secret, "secret")):
+        folder.mkdir(parents=True)
+        (folder / "note.md").write_text(text)
+    target, other = (root / "memory/note.md", secret / "note.md") if swapped == "file" else (root / "memory", secret)
+    aside = tmp_path / "aside"
+    ended = threading.Event()
+
+    def swap() -> None:
+        while not ended.is_set():
+            target.rename(aside)
+            target.symlink_to(other)
+            target.unlink()
+            aside.rename(target)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    try:
+        texts = [file and file.data for file in (read_file(root / "memory/note.md", root, 100) for _ in range(20_000))]
+    finally:
+        ended.set()
+        swapping.join()
+    assert set(texts) == {b"inside", None}
