@@ -15,6 +15,7 @@ import pytest
 from memoryd.daemon.async_client import AsyncClient
 from memoryd.daemon.client import Client
 from memoryd.daemon.client_results import Document, Event, GetOptions, SearchOptions, SearchResult, Status, read_search
+from memoryd.daemon.client_wire import IDEMPOTENT
 from memoryd.daemon.requests import GetRequest, SearchRequest
 from memoryd.store.errors import InvalidParams, MemorydError, NotFound, NotRunning
 from tests.support.daemon import PROGRAM, Machine
@@ -60,6 +61,7 @@ def test_both_clients_answer_in_types_and_live_through_a_restart(notes: Machine)
                 for _ in range(2):
                     with notes.daemon() as daemon:
                         daemon.settle()
+                        assert set(client.call("initialize")["methods"]) > IDEMPOTENT
                         await ask(asynchronous)
                         check_answers(
                             client.search("systemd timers", limit=1, after=date(2026, 1, 1)),
