@@ -20,10 +20,7 @@ LONG = "".join(f"Day {number}: the ferry was on time.\n\n" for number in range(1
 def notes(machine: Machine) -> Machine:
     machine.write("MEMORY.md", "# Memory\n\nThe harbour office opens at nine.\n")
     machine.write("memory/a long name.md", LONG + "We replaced the cron jobs with systemd timers.\n")
-    for number in range(60):
-        machine.write(
-            f"memory/n{number}.md", f"# Note {number}\n\n" + f"A lighthouse in the fog, number {number}. " * 40
-        )
+    machine.write("memory/large.md", "A lighthouse in the fog.\n\n" * 8000)
     return machine
 
 

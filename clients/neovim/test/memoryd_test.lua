@@ -138,14 +138,14 @@ function tests.requests_side_by_side_share_one_connection_and_get_their_own_answ
 end
 
 function tests.answer_larger_than_one_read_is_put_together()
-  local size
-  memoryd.search('lighthouse', { limit = 100, explain = true, settings = { snippet_chars = 2000 } }, function(problem, answer)
-    size = problem and problem.message or #vim.json.encode(answer)
+  local got
+  rpc.request('get', { path = 'memory/large.md' }, function(problem, document)
+    got = problem or document
   end)
   wait(function()
-    return size
+    return got
   end)
-  assert(type(size) == 'number' and size > 65536, vim.inspect(size))
+  equal(#got.text, 8000 * #'A lighthouse in the fog.\n\n' - 1)
 end
 
 function tests.status_says_how_it_is()
