@@ -33,8 +33,10 @@ def project(tmp_path: Path) -> Path:
 def test_node_asks_cancels_and_is_told_what_happens(machine: Machine, project: Path) -> None:
     machine.write("memory/2026-11-15.md", "# Standup\n\nWe replaced the cron jobs with systemd timers.\n")
     machine.write("memory/日本.md", "灯台は霧の中。😀\n")
-    for number in range(150):
-        machine.write(f"memory/n{number}.md", f"Note {number}\n")
+    for number in range(100):
+        machine.write(
+            f"memory/n{number}.md", f"# Note {number}\n\nThe harbour office opens at nine; the ferry leaves at ten.\n"
+        )
     with machine.daemon() as daemon:
         daemon.settle()
         done = subprocess.run(
