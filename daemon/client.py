@@ -33,7 +33,7 @@ from memoryd.daemon.client_wire import (
     result_of,
     too_slow,
 )
-from memoryd.store.errors import NotRunning
+from memoryd.store.errors import Busy, NotRunning
 
 if TYPE_CHECKING:
     from memoryd.daemon.client_results import Document, Event, GetOptions, SearchOptions, SearchResult, Status
@@ -114,7 +114,11 @@ class Client:
         except BaseException:
             self.close()
             raise
-        return result_of(answer)
+        try:
+            return result_of(answer)
+        except Busy:
+            self.close()  # as the server does
+            raise
 
     def _ask(self, method: str, params: Mapping[str, Any] | None, deadline: float | None) -> dict[str, Any]:
         if self._socket is not None and _was_closed(self._socket):

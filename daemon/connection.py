@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from memoryd.daemon.any_framing import AnyFraming
 from memoryd.daemon.dispatch import Dispatcher
-from memoryd.daemon.framing import AnyFraming, Message
+from memoryd.daemon.framing import Message
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.listener import has_left
 from memoryd.daemon.outbox import Outbox

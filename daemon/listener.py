@@ -62,6 +62,8 @@ def peer_uid(connection: socket.socket) -> int:
 
 def has_left(connection: socket.socket) -> bool:
     """Whether the peer has closed the connection for good, not just its own side of it."""
+    if connection.fileno() < 0:
+        return True
     poll = select.poll()
     poll.register(connection, 0)
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))

@@ -33,6 +33,7 @@ class Monitor:
         self._pulse = pulse
         self._looks = {"progress": progress, "health": health}
         self._told: dict[str, Facts] = {}
+        self._failing: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
     def tell_all(self) -> None:
@@ -61,8 +62,11 @@ class Monitor:
         try:
             facts = await asyncio.to_thread(self._looks[kind])
         except Exception as error:  # noqa: BLE001  a store that fails now is told by the next look that succeeds
-            log.warning("monitor_failed", kind=kind, reason=str(error))
+            if kind not in self._failing:
+                log.warning("monitor_failed", kind=kind, reason=str(error))
+            self._failing.add(kind)
             return
+        self._failing.discard(kind)
         if facts != self._told.get(kind):
             self._told[kind] = facts
             self._events.tell(kind, **facts)

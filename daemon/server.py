@@ -13,9 +13,10 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
+from memoryd.daemon.any_framing import AnyFraming
 from memoryd.daemon.connection import READ_BYTES, Connection
 from memoryd.daemon.dispatch import Dispatcher, Method, OnError, OnRequest
-from memoryd.daemon.framing import AnyFraming, Message
+from memoryd.daemon.framing import Message
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.listener import (
     SocketIdentity,

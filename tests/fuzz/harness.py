@@ -12,8 +12,9 @@ from dataclasses import asdict
 from typing import Any
 
 from memoryd.daemon import requests
+from memoryd.daemon.any_framing import AnyFraming
 from memoryd.daemon.dispatch import Dispatcher, Method
-from memoryd.daemon.framing import AnyFraming, Message
+from memoryd.daemon.framing import Message
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.live_settings import read_table
 from memoryd.daemon.methods import Methods

@@ -75,6 +75,7 @@ def test_cancellation_in_the_same_breath_finds_its_request(running_server, raw_c
             client.send(one + two)
             answer = client.read()
             assert (answer["id"], answer["error"]["data"]["code"]) == (n, "cancelled")
+    assert held.begun == []
 
 
 def test_one_of_a_batch_can_be_cancelled(running_server, raw_client, wait_until, path):
