@@ -15,6 +15,7 @@ from memoryd.daemon.commands import (
     evaluate,
     get,
     index,
+    mcp,
     model,
     reload,
     run,
@@ -72,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
         model,
         evaluate,
         service,
+        mcp,
         completion,
     ):
         command.add_parser(commands, add_common)

@@ -1,31 +1,54 @@
-"""The command line's side of the socket: one question at a time, plain blocking sockets, quick to import.
+"""Asking the daemon from Python: one question at a time, plain blocking sockets, quick to import.
 
-Only ``json``, ``socket`` and the errors are imported: ``memoryd status`` should cost a blink.
+    from memoryd.daemon.client import Client
+
+    with Client() as memory:
+        for hit in memory.search("why did we leave cron", limit=3).results:
+            print(hit.citation, hit.score, hit.snippet)
+
+The command line asks by this client too, so it imports no more than ``json``, ``socket`` and the errors:
+``memoryd status`` should cost a blink. ``async_client`` has the same methods for asyncio; the errors are those of
+``memoryd.store.errors``, each with its ``code`` and ``hint``.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
-from memoryd.store.errors import Busy, ConfigInvalid, MemorydError, NotRunning, TimedOut, all_errors
+from memoryd.daemon.client_wire import (
+    IDEMPOTENT,
+    READ_BYTES,
+    TIMEOUT_S,
+    answered_another,
+    closed_early,
+    encode_request,
+    find_socket,
+    not_connected,
+    parse_answer,
+    raise_error,
+    result_of,
+    too_slow,
+)
+from memoryd.store.errors import Busy, NotRunning
 
-READ_BYTES = 64 * 1024
+if TYPE_CHECKING:
+    from memoryd.daemon.client_results import Document, Event, GetOptions, SearchOptions, SearchResult, Status
 
 
 class Client:
     """A connection to the daemon, made at the first call and kept for the next ones.
 
-    After any failure of the connection it is closed, so that no late answer can be taken for another's;
-    the next call connects anew. Not for use by several threads at once.
+    Where the daemon was restarted since the last call, the connection is made anew and the call goes through. A
+    connection that is lost during a call is made anew once if the call can be repeated safely. After any other failure
+    it is closed, so that no late answer can be taken for another's. Not for use by several threads at once.
     """
 
-    def __init__(self, socket_path: str | os.PathLike[str], timeout: float | None = 30.0) -> None:
-        self._path = os.fspath(socket_path)
+    def __init__(self, socket_path: str | os.PathLike[str] | None = None, timeout: float | None = TIMEOUT_S) -> None:
+        self._path = None if socket_path is None else os.fspath(socket_path)  # None: this user's daemon
         self._timeout = timeout  # for a whole call; None: as long as it takes
         self._socket: socket.socket | None = None
         self._unread = bytearray()
@@ -44,72 +67,106 @@ class Client:
             self._socket = None
         self._unread.clear()
 
+    def search(self, query: str, **options: Unpack[SearchOptions]) -> SearchResult:
+        """The chunks that answer a query, best first."""
+        from memoryd.daemon.client_results import read_search
+
+        return read_search(self.call("search", {"query": query, **options}))
+
+    def get(self, path: str, **options: Unpack[GetOptions]) -> Document:
+        """A document or some of its lines as they are on disk now; ``path`` may be a hit's citation."""
+        from memoryd.daemon.client_results import get_params, read_document
+
+        return read_document(self.call("get", get_params(path, options)))
+
+    def status(self) -> Status:
+        """How the daemon is, and what it serves."""
+        from memoryd.daemon.client_results import read_status
+
+        return read_status(self.call("status"))
+
+    def events(self, *kinds: str, workspace: Sequence[str] = ()) -> Iterator[Event]:
+        """What happens from now on (document, progress, health; all unless said), on a connection of its own.
+
+        Ends with ``NotRunning`` when the daemon stops.
+        """
+        from memoryd.daemon.client_results import Event
+
+        params = {name: list(value) for name, value in (("events", kinds), ("workspace", workspace)) if value}
+        with Client(self._path, timeout=None) as client:
+            connection = client._connect(None)
+            client._socket = connection
+            connection.sendall(encode_request(0, "events.subscribe", params))
+            for message in client._messages(connection, None):
+                if event := Event.read(message):
+                    yield event
+                else:
+                    result_of(message)  # of the subscription itself
+
     def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
-        """The method's result. Raises the server's typed error, ``NotRunning``, ``Busy`` or ``TimedOut``."""
-        self._last_id += 1
-        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}}
-        # A file name that is not UTF-8 arrives from the shell as a lone surrogate: let the server refuse it.
-        line = json.dumps(request, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        """Any method's result, as JSON has it. Raises the server's error, ``NotRunning``, ``Busy`` or ``TimedOut``."""
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
         try:
-            answer = self._exchange(line, deadline)
+            answer = self._ask(method, params, deadline)
         except TimeoutError:
             self.close()
-            raise TimedOut(
-                f"The daemon did not answer {method} within {self._timeout:g} s.",
-                hint="It may be busy: see 'memoryd status'.",
-            ) from None
+            raise too_slow(method, self._timeout) from None
         except BaseException:
             self.close()
             raise
-        if "error" in answer:
-            try:
-                _raise_error(answer["error"])
-            except Busy:
-                self.close()  # as the server does
-                raise
-        return answer.get("result")
+        try:
+            return result_of(answer)
+        except Busy:
+            self.close()  # as the server does
+            raise
 
-    def _exchange(self, line: bytes, deadline: float | None) -> dict[str, Any]:
+    def _ask(self, method: str, params: Mapping[str, Any] | None, deadline: float | None) -> dict[str, Any]:
+        if self._socket is not None and _was_closed(self._socket):
+            self.close()  # the daemon went while nothing was asked: nothing is lost
+        reused = self._socket is not None
+        try:
+            return self._exchange(method, params, deadline)
+        except NotRunning:
+            if not reused or method not in IDEMPOTENT:
+                raise
+        self.close()
+        return self._exchange(method, params, deadline)
+
+    def _exchange(self, method: str, params: Mapping[str, Any] | None, deadline: float | None) -> dict[str, Any]:
+        self._last_id += 1
         connection = self._socket = self._socket or self._connect(deadline)
         try:
             connection.settimeout(_remaining(deadline))
-            connection.sendall(line)
+            connection.sendall(encode_request(self._last_id, method, params))
         except (BrokenPipeError, ConnectionResetError):
             pass  # it may have said why before it closed
-        while True:
-            answer = _parse_answer(self._read_line(connection, deadline))
+        for answer in self._messages(connection, deadline):
             if "method" in answer:
                 continue  # a notification is not for us
             if answer.get("id") == self._last_id:
                 return answer
             if answer.get("id") is None and "error" in answer:
-                _raise_error(answer["error"])  # refused before our request was understood
-            raise MemorydError("The daemon answered another request than ours.", hint="Please report this as a bug.")
+                raise_error(answer["error"])  # refused before our request was understood
+            break
+        raise answered_another()
 
     def _connect(self, deadline: float | None) -> socket.socket:
+        path = self._path = self._path or find_socket()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.settimeout(_remaining(deadline))
-            connection.connect(self._path)
-        except BlockingIOError:
-            connection.close()
-            raise Busy("The daemon has too many clients waiting.", hint="Try again later.") from None
+            connection.connect(path)
         except TimeoutError:
             connection.close()
             raise
-        except (FileNotFoundError, ConnectionRefusedError):
+        except OSError as error:
             connection.close()
-            raise NotRunning(
-                f"No memoryd daemon is listening on {self._path}.", hint="Start it with 'memoryd run'."
-            ) from None
-        except OSError as exc:
-            connection.close()
-            raise NotRunning(
-                f"The socket {self._path} cannot be used: {exc.strerror or exc}.",
-                hint="Is it yours, and is the socket path in the configuration right?",
-            ) from exc
+            raise not_connected(path, error) from error
         return connection
+
+    def _messages(self, connection: socket.socket, deadline: float | None) -> Iterator[dict[str, Any]]:
+        while True:
+            yield parse_answer(self._read_line(connection, deadline))
 
     def _read_line(self, connection: socket.socket, deadline: float | None) -> bytes:
         searched = 0
@@ -121,14 +178,22 @@ class Client:
             except ConnectionResetError:
                 data = b""
             if not data:
-                raise NotRunning(
-                    "The daemon closed the connection before it answered.",
-                    hint="It may be stopping, or run as another user: see 'memoryd status'.",
-                )
+                raise closed_early()
             self._unread += data
         line = bytes(self._unread[:end])
         del self._unread[: end + 1]
         return line
+
+
+def _was_closed(connection: socket.socket) -> bool:
+    """Whether the other side has ended the connection, as far as is known without waiting."""
+    try:
+        connection.setblocking(False)
+        return not connection.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _remaining(deadline: float | None) -> float | None:
@@ -138,26 +203,3 @@ def _remaining(deadline: float | None) -> float | None:
     if remaining <= 0:
         raise TimeoutError
     return remaining
-
-
-def _parse_answer(line: bytes) -> dict[str, Any]:
-    try:
-        answer = json.loads(line)
-    except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict):
-        raise MemorydError("What listens on the socket does not speak JSON-RPC.", hint="Is the socket path right?")
-    return answer
-
-
-def _raise_error(error: Any) -> NoReturn:
-    """The server's error as the class that it was there."""
-    error = error if isinstance(error, dict) else {}
-    data = error.get("data")
-    data = data if isinstance(data, dict) else {}
-    message = str(error.get("message", ""))
-    hint = None if data.get("hint") is None else str(data["hint"])
-    for kind in all_errors():
-        if kind.code == data.get("code"):
-            raise ConfigInvalid((message,), hint=hint) if kind is ConfigInvalid else kind(message, hint=hint)
-    raise MemorydError(message, hint=hint)

@@ -1,5 +1,6 @@
 """The blocking client against the real server, and against servers that misbehave."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -188,6 +189,55 @@ def test_signals_do_not_break_a_call(running_server, path):
     assert ticks
 
 
+def test_daemon_restarted_between_two_calls_is_not_noticed(running_server, path):
+    counted = []
+    methods = {"settings.set": Method(lambda params: counted.append(1) or len(counted))}
+    with Client(path) as client:
+        with running_server(path, methods):
+            assert client.call("settings.set") == 1
+        with running_server(path, methods):
+            assert client.call("settings.set") == 2
+        with running_server(path):
+            assert client.call("ping") == "pong"
+        with pytest.raises(errors.NotRunning):
+            client.call("ping")
+        with running_server(path):
+            assert client.call("ping") == "pong"
+
+
+@pytest.mark.parametrize(("method", "asked"), [("ping", 3), ("settings.set", 2)])
+def test_call_lost_with_its_connection_is_asked_again_once_if_that_is_safe(tmp_path, method, asked):
+    heard = []
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "odd.sock"))
+    listener.listen()
+
+    def serve():
+        """Answers the very first call; every other one is heard, and its connection ends."""
+        with contextlib.suppress(OSError):  # the test is over
+            while True:
+                connection, _ = listener.accept()
+                with connection, connection.makefile("rb") as lines:
+                    for line in lines:
+                        heard.append(json.loads(line)["method"])
+                        if len(heard) > 1:
+                            break
+                        connection.sendall(answer(id_=json.loads(line)["id"], result="ok"))
+
+    server = threading.Thread(target=serve)
+    server.start()
+    try:
+        with Client(tmp_path / "odd.sock", timeout=20) as client:
+            assert client.call(method) == "ok"
+            with pytest.raises(errors.NotRunning):
+                client.call(method)
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        server.join(20)
+        listener.close()
+    assert heard == [method] * asked
+
+
 def test_importing_the_client_imports_nothing_heavy():
     script = "import sys, memoryd.daemon.client; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -207,4 +257,5 @@ def test_importing_the_client_imports_nothing_heavy():
         [sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
     assert not heavy & (set(done.stdout.split()) - set(at_start.stdout.split()))
-    assert ours == {"memoryd.daemon", "memoryd.daemon.client", "memoryd.store", "memoryd.store.errors"}
+    room = {"memoryd.daemon", "memoryd.daemon.client", "memoryd.daemon.client_wire"}
+    assert ours == room | {"memoryd.store", "memoryd.store.errors"}
