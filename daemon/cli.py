@@ -52,6 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     try:
+        _arm_failpoints()
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except MemorydError as error:
@@ -63,6 +64,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     return code
+
+
+def _arm_failpoints() -> None:
+    """For the fault suite: without the variable nothing is even imported."""
+    if named := os.environ.get("MEMORYD_FAILPOINTS"):
+        from memoryd.store.failpoints import arm
+
+        arm(named)
 
 
 def exit_code(error: MemorydError) -> int:

@@ -18,7 +18,7 @@ from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.hyde import Hypotheses
-from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text
+from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text, is_set_aside, set_aside
 from memoryd.jobs.maintain import maintain
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.schedule import Schedule
@@ -34,7 +34,7 @@ from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt
 from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
-from memoryd.store.queue import Queue
+from memoryd.store.queue import Failure, Queue
 
 log = structlog.get_logger()
 
@@ -85,20 +85,21 @@ class Engine:
         )
         self.worker = Worker(self.queue, clock, config.index.max_attempts)
         self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
-        self.schedule = Schedule()
+        self.schedule = Schedule(clock)
 
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
 
     def start(self) -> None:
         self._forget_unserved()
         self._expire_if_read_differently()
+        self._set_aside_crashed(self.worker.recover())
         self.worker.start([self._text_lane(), self._vector_lane()])
-        self.look_at_disk()
+        self._look_at_disk_by_itself()
         self.semantics.start()
         every = self.config.schedule
-        self.schedule.every(every.reconcile_minutes, "reconcile", self.look_at_disk)
+        self.schedule.every(every.reconcile_minutes, "reconcile", self._look_at_disk_by_itself)
         self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
-        self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain"))
+        self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain", afresh=False))
         self.schedule.start()
 
     def stop(self, timeout: float) -> list[str]:
@@ -122,6 +123,9 @@ class Engine:
         names = workspaces or tuple(self.workspaces)
         self._enqueue([("reconcile", name, below) for name in names])
 
+    def _look_at_disk_by_itself(self) -> None:
+        self._enqueue([("reconcile", name, "") for name in self.workspaces], afresh=False)
+
     def retry_failures(self) -> None:
         self.queue.requeue_parked()
         self.semantics.retry_now()
@@ -133,9 +137,9 @@ class Engine:
             return False
         return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
 
-    def _enqueue(self, jobs: Sequence[tuple[str, str, str]]) -> None:
+    def _enqueue(self, jobs: Sequence[tuple[str, str, str]], *, afresh: bool = True) -> None:
         try:
-            self.queue.enqueue_all(jobs)
+            self.queue.enqueue_all(jobs, afresh=afresh)
         except MemorydError as error:  # no job can be written down that would tell of it
             self.worker.ledger_trouble = self.worker.remember("queue", error)
             raise
@@ -167,7 +171,7 @@ class Engine:
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
         done = self.vectorizer.run(jobs)
-        self.queue.enqueue("calibrate")
+        self.queue.enqueue("calibrate", afresh=False)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
@@ -183,6 +187,13 @@ class Engine:
             if name not in self.workspaces:
                 self.documents.forget_workspace(name, self.clock())
         self.queue.forget_unserved(self.workspaces)
+
+    def _set_aside_crashed(self, died: Sequence[Failure]) -> None:
+        """Note the files that memoryd dies of as looked at, so that only a change brings them back."""
+        for crashed in self.queue.crashed("index"):
+            workspace = self.workspaces[crashed.workspace]
+            if crashed in died or not is_set_aside(workspace, crashed.path, self.documents):
+                set_aside(workspace, crashed.path, crashed.reason, self.documents, self.index_settings, self.clock)
 
     def _expire_if_read_differently(self) -> None:
         """Read everything again if it is not read and split as it was when the ledger was written."""

@@ -210,7 +210,7 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
             known = engine.documents.known(name)
             chosen = [p for p in known if any(p == path or p.startswith(f"{path}/") for path in paths)]
             engine.documents.expire(name, chosen if paths else None)
-        engine.queue.requeue_parked()
+        engine.queue.requeue_parked(crashed=True)
         engine.semantics.retry_now()
     for path in paths or [""]:
         engine.look_at_disk(names, path)

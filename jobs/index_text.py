@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memoryd.jobs.chunking import group_chunks, split_passages
 from memoryd.jobs.dates import document_date, is_evergreen
@@ -10,12 +10,13 @@ from memoryd.jobs.markdown import document_title, read_front_matter
 from memoryd.jobs.reading import FileRead, decode_text, read_file
 from memoryd.jobs.scope import document_scope
 from memoryd.jobs.superseding import read_superseding
-from memoryd.jobs.workspace import Workspace, check_available, check_same_disk
+from memoryd.jobs.workspace import Workspace, check_available, check_same_disk, signature_of
 from memoryd.store.documents import Documents
 from memoryd.store.model import Document
 from memoryd.store.protocols import Clock
 
 READING_VERSION = "2"  # of what is taken from a file besides its passages: another one, and all is read again
+_CRASHED = "crashed:"  # in the place of the hash of a file that memoryd died of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,24 @@ def index_text(workspace: Workspace, path: str, documents: Documents, settings: 
         return "skipped"
     documents.replace(_document(workspace, path, file, text, notices, settings), clock())
     return "indexed"
+
+
+def set_aside(
+    workspace: Workspace, path: str, reason: str, documents: Documents, settings: IndexSettings, clock: Clock
+) -> None:
+    """Note a file as looked at, without reading it: memoryd dies of that. Only a change brings it back."""
+    try:
+        found = (workspace.root / path).stat()
+    except OSError:  # gone, or away: there is nothing to be read again
+        return
+    file = FileRead(b"", found.st_size, signature_of(found), too_large=True)
+    document = _document(workspace, path, file, "", [], settings)
+    documents.skip(replace(document, content_hash=f"{_CRASHED}{file.signature}"), reason, clock())
+
+
+def is_set_aside(workspace: Workspace, path: str, documents: Documents) -> bool:
+    known = documents.lookup(workspace.name, path)
+    return known is not None and known.content_hash.startswith(_CRASHED)
 
 
 def _document(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
+from memoryd.store.failpoints import failpoint
 from memoryd.store.generations import Generations
 
 _CACHE_DAYS = 30  # an embedding that no passage uses is kept so long, for the branch that is checked out again
@@ -12,6 +13,7 @@ _CACHE_DAYS = 30  # an embedding that no passage uses is kept so long, for the b
 
 def maintain(database: Database, semantics: Semantics, generations: Generations, cache: SqliteCache) -> dict[str, int]:
     """Runs on the embed lane, the only writer of LanceDB. Returns facts for the log."""
+    failpoint("maintain.begin")
     removed = 0
     generation = semantics.generation()
     if generation is not None:
@@ -23,4 +25,5 @@ def maintain(database: Database, semantics: Semantics, generations: Generations,
         semantics.index().compact()
     dropped = cache.prune(generations.hashes_in_use(), _CACHE_DAYS)
     database.checkpoint()
+    failpoint("maintain.end")
     return {"orphans_removed": removed, "embeddings_dropped": dropped}

@@ -176,7 +176,7 @@ class Semantics:
         log.info(
             "semantics_ready", model=generation.model, fingerprint=generation.fingerprint, documents_to_embed=waiting
         )
-        self._queue.enqueue("calibrate")
+        self._queue.enqueue("calibrate", afresh=False)
 
     def _report_progress(self, stage: str, done: int, total: int | None) -> None:
         self._check_not_stopping()

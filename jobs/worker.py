@@ -20,7 +20,7 @@ from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.store.errors import MemorydError, StoreFull, StoreUnavailable
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
-from memoryd.store.queue import Queue
+from memoryd.store.queue import Failure, Queue, job_key
 
 log = structlog.get_logger()
 
@@ -62,8 +62,16 @@ class Worker:
     _threads: list[threading.Thread] = field(default_factory=list)
     _in_hand: dict[str, list[Job]] = field(default_factory=dict)  # lane -> jobs claimed and not settled yet
 
+    def recover(self) -> list[Failure]:
+        """Before the start: take up what the last process left; returns what it died of too often."""
+        died = self.queue.recover()
+        for job in died:
+            key = job_key(job.kind, job.workspace, job.path)
+            self.mishaps.append(Mishap(self.clock(), key, "crashed", job.reason, job.hint))
+            log.error("job_set_aside", kind=job.kind, workspace=job.workspace, path=job.path, reason=job.reason)
+        return died
+
     def start(self, lanes: Sequence[Lane]) -> None:
-        self.queue.recover()
         for lane in lanes:
             thread = threading.Thread(target=self._run, args=(lane,), name=f"lane-{lane.name}", daemon=True)
             self._threads.append(thread)

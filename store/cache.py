@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from memoryd.store.database import connect, file_bytes, translated_errors
+from memoryd.store.failpoints import failpoint
 from memoryd.store.protocols import Clock, Vectors
 
 _SCHEMA = """
@@ -66,7 +67,9 @@ class SqliteCache:
         today = int(self._clock() // _DAY)
         rows = [(fingerprint, key, np.asarray(vector, "<f4").tobytes(), today) for key, vector in vectors.items()]
         with translated_errors(self.path):
+            failpoint("cache.keep.before")
             self._write("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
+            failpoint("cache.keep.after")
 
     def prune(self, in_use: Iterable[bytes], unused_days: int) -> int:
         """Drop what no passage uses and what was not used for a while."""
@@ -75,10 +78,12 @@ class SqliteCache:
             self._sql.execute("CREATE TEMP TABLE IF NOT EXISTS in_use (text_hash BLOB PRIMARY KEY) WITHOUT ROWID")
             self._sql.execute("DELETE FROM in_use")
             self._sql.executemany("INSERT OR IGNORE INTO in_use VALUES (?)", ((key,) for key in in_use))
+            failpoint("cache.prune.before")
             dropped = self._sql.execute(
                 "DELETE FROM embeddings WHERE used_day < ? AND text_hash NOT IN (SELECT text_hash FROM in_use)",
                 (oldest,),
             ).rowcount
+            failpoint("cache.prune.after")
             self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return dropped
 

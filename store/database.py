@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.failpoints import failpoint
 from memoryd.store.folding import FOLD_VERSION, fold, words
 
 _BUSY_SECONDS = 5.0
@@ -49,7 +50,9 @@ class Database:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
+                failpoint("ledger.commit.before")
                 self._writer.execute("COMMIT")
+                failpoint("ledger.commit.after")
             except BaseException:
                 with suppress(sqlite3.Error):  # SQLite has rolled back by itself after a full disk
                     self._writer.execute("ROLLBACK")
@@ -83,7 +86,9 @@ class Database:
     def checkpoint(self) -> None:
         """Fold the WAL back into the file, so that it cannot grow without end."""
         with self._lock, translated_errors(self.path):
+            failpoint("ledger.checkpoint.before")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            failpoint("ledger.checkpoint.after")
 
     def close(self) -> None:
         """Refuse what comes from here on. A read that is under way keeps its connection until it ends."""
@@ -165,12 +170,14 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str]) -> None:
         )
     for version, script in enumerate(steps[current:], start=current + 1):
         # executescript commits what is open before it starts, so the transaction must be inside the script.
+        failpoint("ledger.migrate.before")
         try:
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {version};\nCOMMIT;")
         except BaseException:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
+        failpoint("ledger.migrate.after")
 
 
 @contextmanager

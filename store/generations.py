@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryd.store.database import Database
+from memoryd.store.failpoints import failpoint
 from memoryd.store.model import EmbedderIdentity, document_id
 from memoryd.store.queue import add_job
 
@@ -49,6 +50,8 @@ class Generations:
                 (identity.fingerprint, identity.model, identity.dimension, now),
             )
             sql.execute("UPDATE generations SET active = (fingerprint = ?)", (identity.fingerprint,))
+            failpoint("generation.flip.before")
+        failpoint("generation.flip.after")
         active = self.active()
         assert active is not None  # noqa: S101 - inserted in the transaction above
         return active
@@ -70,7 +73,7 @@ class Generations:
                 (generation,),
             ).fetchall()
             for workspace, path in rows:
-                add_job(sql, "embed", workspace, path, now)
+                add_job(sql, "embed", workspace, path, now, afresh=False)
         return len(rows)
 
     def missing(self, generation: int, documents: Sequence[tuple[str, str]]) -> list[Wanted]:
@@ -112,12 +115,16 @@ class Generations:
                 "INSERT OR REPLACE INTO vectors (generation, passage_id, document_id) VALUES (?, ?, ?)",
                 [(generation, passage, document) for passage, document in vectors],
             )
+            failpoint("vectors.mark.before")
+        failpoint("vectors.mark.after")
 
     def unmark(self, generation: int, passages: Iterable[int]) -> None:
         with self._database.write() as sql:
             sql.executemany(
                 "DELETE FROM vectors WHERE generation = ? AND passage_id = ?", [(generation, p) for p in passages]
             )
+            failpoint("vectors.unmark.before")
+        failpoint("vectors.unmark.after")
 
     def marked(self, generation: int) -> set[int]:
         """The passages whose vectors LanceDB holds, as far as the ledger knows."""

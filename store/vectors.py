@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.failpoints import failpoint
 from memoryd.store.mirror import Mirror
 from memoryd.store.protocols import Match, Vectors, VectorStats
 
@@ -54,8 +55,10 @@ class LanceVectors:
         last = {identity: row for row, identity in enumerate(ids)}  # LanceDB would keep an id given twice twice
         rows = table if len(last) == len(ids) else table.take(list(last.values()))
         with translated_errors(self.folder):
+            failpoint("vectors.upsert.before")
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(rows)
+            failpoint("vectors.upsert.after")
         if self._mirror is not None:
             self._mirror.upsert(ids, documents, vectors)
             if len(self._mirror) > self._mirror_rows:
@@ -66,7 +69,9 @@ class LanceVectors:
         with translated_errors(self.folder):
             for start in range(0, len(ordered), _DELETE_BATCH):
                 listed = ",".join(map(str, ordered[start : start + _DELETE_BATCH]))
+                failpoint("vectors.delete.before")
                 self._table.delete(f"id IN ({listed})")
+                failpoint("vectors.delete.after")
         if self._mirror is not None:
             self._mirror.delete(ids)
 
@@ -109,7 +114,9 @@ class LanceVectors:
         with translated_errors(self.folder), warnings.catch_warnings():
             # It warns that concurrent users of old versions fail; there are none, as said above and by the lock.
             warnings.simplefilter("ignore", UserWarning)
+            failpoint("vectors.compact.before")
             self._table.optimize(cleanup_older_than=age, delete_unverified=True)
+            failpoint("vectors.compact.after")
 
     def stats(self) -> VectorStats:
         with translated_errors(self.folder):
@@ -161,7 +168,10 @@ def _open_table(folder: Path, name: str, dimension: int) -> Any:
     database = lancedb.connect(folder)
     if name in database.list_tables().tables:
         return database.open_table(name)
-    return database.create_table(name, schema=_schema(dimension))
+    failpoint("vectors.create.before")
+    table = database.create_table(name, schema=_schema(dimension))
+    failpoint("vectors.create.after")
+    return table
 
 
 @contextmanager

