@@ -60,7 +60,7 @@ class Worker:
     ledger_trouble: Mishap | None = None  # why nothing can be written down now: a full disk, for instance
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
-    _in_hand: dict[str, list[Job]] = field(default_factory=dict)  # lane -> jobs claimed and not settled yet
+    _unsettled: set[str] = field(default_factory=set)  # lanes whose jobs may be called running though none is
 
     def recover(self) -> list[Failure]:
         """Before the start: take up what the last process left; returns what it died of too often."""
@@ -105,6 +105,7 @@ class Worker:
                 if not any(ran):
                     self.queue.wait_for_change(seen, self._idle_seconds(lane))
             except Exception as error:  # the ledger itself failed: nothing can be marked, so look again later
+                self._unsettled.add(lane.name)
                 known = error if isinstance(error, MemorydError) else unforeseen(error)
                 self.ledger_trouble = self.remember("queue", known)
                 log.warning(
@@ -121,17 +122,15 @@ class Worker:
             return False
         jobs = self.queue.claim([kind], lane.batch.get(kind, 1))
         if jobs:
-            self._in_hand[lane.name] = jobs
             self._run_jobs(lane.handlers[kind], jobs)
-            del self._in_hand[lane.name]
             self.ledger_trouble = None
         return bool(jobs)
 
     def _return_unsettled(self, lane: Lane) -> None:
-        """Queue again the jobs that could not be settled because the ledger failed; those that were stay so."""
-        if lane.name in self._in_hand:
-            self.queue.give_back(self._in_hand[lane.name])
-            del self._in_hand[lane.name]
+        """Queue again what could not be settled, or was claimed unbeknown to us, because the ledger failed."""
+        if lane.name in self._unsettled:
+            self.queue.give_back_all(tuple(lane.handlers))
+            self._unsettled.discard(lane.name)
 
     def _run_jobs(self, handler: Handler, jobs: Sequence[Job]) -> None:
         began = time.monotonic()

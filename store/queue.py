@@ -151,6 +151,16 @@ class Queue:
             )
         self.notify()
 
+    def give_back_all(self, kinds: Sequence[str]) -> None:
+        """Return every job of these kinds that is called running, for a lane that has none in hand."""
+        with self._database.write() as sql:
+            sql.execute(
+                "UPDATE jobs SET state = 'queued', again = 0, attempts = iif(again, 0, attempts)"  # noqa: S608
+                f" WHERE state = 'running' AND {_one_of(kinds)}",
+                _named(kinds),
+            )
+        self.notify()
+
     def recover(self) -> list[Failure]:
         """Queue again what was running when the process died; returns what it has died of too often, set aside."""
         with self._database.write() as sql:

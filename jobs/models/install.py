@@ -61,16 +61,15 @@ def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -
         return target.path
     path = _path(models_dir, target)
     with disk_errors(path), _locked(path.parent, progress):
-        if installed(models_dir, spec) and _is_intact(path, progress):
-            return path
-        _remove_leftovers(path)
-        source = target.source if isinstance(target, Model) else target
-        if isinstance(source, HubFile):
-            origin = _fetch_gguf(source, path, progress)
-        else:
-            origin = _fetch_and_convert(spec, source, path, progress)
-        write_manifest(path, spec, origin)
-        failpoint("model.manifest.written")
+        if not installed(models_dir, spec) or not _is_intact(path, progress):
+            _remove_leftovers(path)
+            source = target.source if isinstance(target, Model) else target
+            if isinstance(source, HubFile):
+                origin = _fetch_gguf(source, path, progress)
+            else:
+                origin = _fetch_and_convert(spec, source, path, progress)
+            write_manifest(path, spec, origin)
+            failpoint("model.manifest.written")
         shutil.rmtree(path.parent / DOWNLOADS, ignore_errors=True)
     return path
 
