@@ -115,16 +115,16 @@ class Generations:
                 "INSERT OR REPLACE INTO vectors (generation, passage_id, document_id) VALUES (?, ?, ?)",
                 [(generation, passage, document) for passage, document in vectors],
             )
-            failpoint("vectors.mark.before")
-        failpoint("vectors.mark.after")
+            failpoint("generation.mark.before")
+        failpoint("generation.mark.after")
 
     def unmark(self, generation: int, passages: Iterable[int]) -> None:
         with self._database.write() as sql:
             sql.executemany(
                 "DELETE FROM vectors WHERE generation = ? AND passage_id = ?", [(generation, p) for p in passages]
             )
-            failpoint("vectors.unmark.before")
-        failpoint("vectors.unmark.after")
+            failpoint("generation.unmark.before")
+        failpoint("generation.unmark.after")
 
     def marked(self, generation: int) -> set[int]:
         """The passages whose vectors LanceDB holds, as far as the ledger knows."""

@@ -131,15 +131,11 @@ class Queue:
 
     def retry(self, job: Job, *, run_after: float, reason: str, hint: str | None) -> None:
         """Queue a failed job for later; a request that came while it ran is served at once."""
-        failpoint("queue.retry.before")
         self._settle(job, "queued", run_after, reason, hint)
-        failpoint("queue.retry.after")
 
     def park(self, job: Job, *, reason: str, hint: str | None) -> None:
         """Set a job aside: trying again changes nothing until the file, the config or the machine does."""
-        failpoint("queue.park.before")
         self._settle(job, "parked", self._clock(), reason, hint)
-        failpoint("queue.park.after")
 
     def give_back(self, jobs: Iterable[Job]) -> None:
         """Return claimed jobs untouched: the process is stopping."""
@@ -283,6 +279,8 @@ class Queue:
                 " attempts = iif(again, 0, ?), again = 0, reason = ?, hint = ? WHERE key = ? AND state = 'running'",
                 (state, self._clock(), run_after, job.attempts + 1, reason, hint, job.key),
             )
+            failpoint("queue.settle.before")
+        failpoint("queue.settle.after")
         self.notify()
 
 

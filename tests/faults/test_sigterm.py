@@ -16,7 +16,7 @@ PHASES = {
     "text": "queue.complete.before",
     "embedding": "cache.keep.before",
     "writing vectors": "vectors.upsert.before",
-    "marking vectors": "vectors.mark.before",
+    "marking vectors": "generation.mark.before",
     "compaction": "vectors.compact.before",
 }
 LONGER_THAN_IT_WAITS = 20  # seconds; a lane gets three

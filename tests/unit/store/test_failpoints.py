@@ -52,15 +52,15 @@ def test_only_the_armed_point_fails() -> None:
 
 
 def test_point_fails_from_the_nth_time_or_for_some_times() -> None:
-    arm("queue.claim.after=bug@3, queue.park.before=bug@1-2")
+    arm("queue.claim.after=bug@3, queue.settle.before=bug@1-2")
     failpoint("queue.claim.after")
     failpoint("queue.claim.after")
     for _ in range(2):
         with pytest.raises(RuntimeError):
             failpoint("queue.claim.after")
         with pytest.raises(RuntimeError):
-            failpoint("queue.park.before")
-    failpoint("queue.park.before")
+            failpoint("queue.settle.before")
+    failpoint("queue.settle.before")
 
 
 @pytest.mark.parametrize(
