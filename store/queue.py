@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryd.store.database import Database
-from memoryd.store.model import Job
+from memoryd.store.model import Job, document_id
 from memoryd.store.protocols import Clock
 
 
@@ -29,6 +29,22 @@ class Failure:
     attempts: int
     parked: bool
     next_retry: float | None  # unix time; None = only when asked or on the retry schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is being worked on, or waits for its first try: documents by id, and folders that are looked at."""
+
+    texts: frozenset[int]
+    vectors: frozenset[int]
+    folders: frozenset[tuple[str, str]]  # workspace, folder or file; "" is the whole workspace
+
+    def covers(self, workspace: str, path: str) -> bool:
+        """Whether somebody is about to look at this file on disk."""
+        return any(
+            workspace == name and (not below or path == below or path.startswith(f"{below}/"))
+            for name, below in self.folders
+        )
 
 
 def job_key(kind: str, workspace: str = "", path: str = "") -> str:
@@ -155,6 +171,21 @@ class Queue:
         with self._database.read() as sql:
             rows = sql.execute("SELECT DISTINCT kind FROM jobs WHERE state != 'parked' AND attempts = 0")
             return {row[0] for row in rows}
+
+    def work(self) -> Work:
+        """What is under way. A job that has failed before is not: what it left undone is for all to see."""
+        with self._database.read() as sql:
+            rows = sql.execute(
+                "SELECT kind, workspace, path FROM jobs WHERE state = 'running' OR state = 'queued' AND attempts = 0"
+            ).fetchall()
+        ids: dict[str, set[int]] = {"index": set(), "embed": set()}
+        folders = set()
+        for kind, workspace, path in rows:
+            if kind in ids:
+                ids[kind].add(document_id(workspace, path))
+            elif kind == "reconcile":
+                folders.add((workspace, path))
+        return Work(frozenset(ids["index"]), frozenset(ids["embed"]), frozenset(folders))
 
     def depths(self) -> dict[tuple[str, str], int]:
         """Jobs not ended, by (kind, state)."""
