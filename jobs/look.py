@@ -54,6 +54,7 @@ class Look:
     wanted: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # passage -> its document, hash of its text
     marks: dict[int, int] = field(default_factory=dict)  # passage -> document, as the ledger says LanceDB has them
     keyword_faults: list[KeywordFaults] = field(default_factory=list)
+    seen: dict[Place, str] = field(default_factory=dict)  # the stat of each file that was looked at
     strays: list[str] = field(default_factory=list)  # rows of no document
     documents: int = 0
     chunks: int = 0
@@ -81,6 +82,10 @@ class Look:
 
     def know_vector(self, document: int, passage: int) -> None:
         self._vectors.setdefault(document, []).append(passage)
+
+    def state_of(self, place: Place) -> tuple[str | None, str | None]:
+        """What disk and ledger said of a document: if a later look says otherwise, it is changing."""
+        return self.seen.get(place), self._ledger.get(document_id(*place))
 
     def root(self, generation: Generation | None) -> str:
         digests = {
@@ -136,6 +141,7 @@ def _compare_with_file(stores: Stores, look: Look, workspace: Workspace, path: s
     except FileUnreadable as error:
         look.find("unavailable", "disk", place, 1, f"could not be looked at: {error.message}")
         return
+    look.seen[place] = file.signature if file else ""
     if file is None or not workspace.covers(path):
         if held is not None:
             look.find("orphan", "ledger", place, 1, "is gone from disk, and still indexed")

@@ -47,6 +47,7 @@ def _look_at_files(stores: Stores, look: Look, name: str) -> None:
         if held is not None and seen == held.signature:
             continue
         place = (name, path)
+        look.seen[place] = seen or ""
         if document_id(name, path) in look.work.texts or look.work.covers(name, path):
             look.pending.add(place)
         elif seen is None and found.could_look(path):

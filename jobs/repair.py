@@ -50,7 +50,8 @@ def repair_ledger(stores: Stores, drift: Sequence[Drift], now: float) -> None:
         for entry in reread:
             if entry.kind in _REWRITTEN:
                 forget_chunks(sql, document_id(entry.workspace, entry.path), keep=())
-            stores.documents.expire(entry.workspace, [entry.path])
+            if entry.kind in (*_REWRITTEN, "wrong_lines"):  # the file did not change, and must be read all the same
+                stores.documents.expire(entry.workspace, [entry.path])
             add_job(sql, "index", entry.workspace, entry.path, now)
     for workspace in stores.documents.workspaces():
         if workspace not in stores.workspaces:

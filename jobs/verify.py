@@ -28,6 +28,7 @@ from memoryd.store.protocols import Clock
 log = structlog.get_logger()
 
 _PATIENCE_S = 60.0  # for another verification to end
+_NOTICE_S = 0.5  # in which a change on disk becomes a job, besides the time for a file to settle
 _REPAIRS = 3  # rounds: what one puts right can bring to light what it hid
 
 
@@ -75,14 +76,14 @@ class Verifier:
             return None
         try:
             light = not self.proofs.needs_full_look()
-            look, root = self._look((), light=light)
+            look, root = self._look_twice((), live=True, light=light)
             found = list(look.drift)
             if look.drift:
                 log.warning("drift_found", **count_kinds(look.drift), repair=True)
                 repair_ledger(self._stores, look.drift, self._clock())
                 if self._stores.semantics.ready() and _is_about_vectors(look.drift):
                     repair_vectors(self._stores, self._clock)
-                look, root = self._look((), light=light)
+                look, root = self._look_twice((), live=True, light=light)
             return self._conclude(look, root, found)
         finally:
             self._turn.release()
@@ -98,16 +99,25 @@ class Verifier:
 
     # -- looking ------------------------------------------------------------------------------------------
 
-    def _look_twice(self, names: Sequence[str], *, live: bool) -> tuple[Look, str | None]:
-        """Drift is what is found both times: a file that was being saved is another the second time."""
-        look, root = self._look(names)
-        if not look.drift or not live:
-            return look, root
-        before = {entry.place for entry in look.drift}
-        if any(entry.store == "ledger" for entry in look.drift):  # the watcher may be about to notice
-            time.sleep(2 * self._settle_s)
-        look, root = self._look(names)
-        look.drift = [entry for entry in look.drift if entry.place in before]
+    def _look_twice(self, names: Sequence[str], *, live: bool, light: bool = False) -> tuple[Look, str | None]:
+        """Drift is what is found both times of a document that did not change in between."""
+        first, root = self._look(names, light=light)
+        if not first.drift or not live:
+            return first, root
+        if any(entry.store == "ledger" for entry in first.drift):  # the watcher may be about to notice
+            time.sleep(_NOTICE_S + 2 * self._settle_s)
+        look, root = self._look(names, light=light)
+        before = {entry.place for entry in first.drift}
+        work = self._stores.queue.work()
+        busy = work.texts | work.vectors
+        found, look.drift = look.drift, []
+        for entry in found:
+            place = (entry.workspace, entry.path)
+            is_changing = document_id(*place) in busy or first.state_of(place) != look.state_of(place)
+            if entry.path and is_changing:
+                look.pending.add(place)
+            elif entry.place in before:
+                look.drift.append(entry)
         return look, root
 
     def _look(self, names: Sequence[str], *, light: bool = False) -> tuple[Look, str | None]:
