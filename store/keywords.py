@@ -19,6 +19,7 @@ Posting = tuple[str, str, int]  # column, term, place
 _VIEWS = {"chunks_fts": "folded_chunks", "chunk_words": "worded_chunks"}
 _TOKENIZERS = {"chunks_fts": "trigram", "chunk_words": "porter unicode61 remove_diacritics 2"}
 TABLES = tuple(_VIEWS)
+_ENDINGS = ("", "e", "s", "ed", "es", "ing", "ly")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def _held_texts(sql: sqlite3.Connection, table: str, rows: Collection[int]) -> I
     for row, posting in _postings(sql, table):
         if row in wanted:
             held[row].append(posting)
+    spelling = _spell(table, {term for postings in held.values() for _, term, _ in postings})
     for row, postings in held.items():
         texts = []
         for column in ("heading", "text"):
@@ -108,8 +110,21 @@ def _held_texts(sql: sqlite3.Connection, table: str, rows: Collection[int]) -> I
             if table == "chunks_fts":  # each term is three characters and begins one further on
                 texts.append("".join(term[0] for term in terms) + (terms[-1][1:] if terms else ""))
             else:
-                texts.append(" ".join(terms))
+                texts.append(" ".join(spelling.get(term, term) for term in terms))
         yield row, texts[0], texts[1]
+
+
+def _spell(table: str, terms: Collection[str]) -> dict[str, str]:
+    """For each term a word that is indexed as it; not every stem is its own stem ("databas", of "databases")."""
+    if table != "chunk_words":
+        return {}
+    words = [(term, f"{term}{ending}") for term in sorted(terms) for ending in _ENDINGS]
+    spelled: dict[str, str] = {}
+    for row, (_, found, _) in _tokenise(table, ((row, "", word) for row, (_, word) in enumerate(words))):
+        term, word = words[row]
+        if found == term and (term not in spelled or len(word) < len(spelled[term])):
+            spelled[term] = word
+    return spelled
 
 
 def _postings(sql: sqlite3.Connection, table: str) -> Iterator[tuple[int, Posting]]:

@@ -109,7 +109,7 @@ def garble_words(memory: Memory, table: str, function: str) -> None:
 
 
 def garble_stems(memory: Memory) -> None:
-    """Words whose stem is another when it is stemmed again: what the index was given cannot be told from it."""
+    """Words whose stem is another when it is stemmed again."""
     run_sql(
         memory,
         f"INSERT INTO chunk_words (rowid, heading, text) SELECT id, '', 'generalizations databases' FROM chunks"
