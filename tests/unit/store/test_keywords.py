@@ -53,9 +53,7 @@ def test_rows_are_put_right_one_by_one(ledger: Ledger, table: str) -> None:
 def test_stems_that_have_stems_of_their_own_are_taken_out_too(ledger: Ledger) -> None:
     row = ledger.chunk_ids()[TEXTS[0]]
     with ledger.database.write() as sql:
-        _give_other_words(
-            sql, "chunk_words", row, "databases agreed"
-        )  # "databas" in the index, which stems to "databa"
+        _give_other_words(sql, "chunk_words", row, "databases agreed")  # "databas", which stems to "databa"
         assert not repair_keywords(sql, find_faults(sql, "chunk_words"))
         assert find_faults(sql, "chunk_words") == KeywordFaults("chunk_words")
 
