@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from memoryd.daemon.commands import config, evaluate, get, index, model, run, search, status, why_not
+from memoryd.daemon.commands import config, evaluate, get, index, model, run, search, status, verify, why_not
 from memoryd.daemon.commands.options import PrintVersion, add_common
 from memoryd.daemon.commands.output import print_error
 from memoryd.store.errors import ConfigInvalid, InvalidParams, MemorydError, NotRunning
@@ -44,7 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, status, search, why_not, get, index, config, model, evaluate):
+    for command in (run, status, search, why_not, get, index, verify, config, model, evaluate):
         command.add_parser(commands, add_common)
     return parser
 

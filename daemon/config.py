@@ -194,6 +194,12 @@ class Schedule:
     maintain_minutes: float = field(
         default=60.0, metadata=about("Between two compactions of the stores.", above=0, high=10_080)
     )
+    verify_minutes: float = field(
+        default=30.0,
+        metadata=about(
+            "Between two light proofs that the stores are in step; drift is repaired.", above=0, high=10_080
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

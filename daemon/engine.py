@@ -19,11 +19,14 @@ from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text, is_set_aside, set_aside
+from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import maintain
 from memoryd.jobs.reconcile import reconcile
+from memoryd.jobs.repair import repair_vectors
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.semantics import LoadEmbedder, Semantics
+from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
@@ -86,6 +89,21 @@ class Engine:
         self.worker = Worker(self.queue, clock, config.index.max_attempts)
         self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
         self.schedule = Schedule(clock)
+        self.stores = Stores(
+            self.workspaces,
+            self.index_settings,
+            self.database,
+            self.documents,
+            self.queue,
+            self.generations,
+            self.semantics,
+            self.cache,
+            paths.vectors_dir,
+        )
+        self.verifier = Verifier(
+            self.stores, clock, settle_s=config.index.settle_ms / 1000, stopping=self.worker.stopping
+        )
+        self._first_look_due = False  # at whether the stores are in step, once the index is current
 
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
 
@@ -96,10 +114,13 @@ class Engine:
         self.worker.start([self._text_lane(), self._vector_lane()])
         self._look_at_disk_by_itself()
         self.semantics.start()
+        self._first_look_due = True
+        self.queue.enqueue("verify", afresh=False)
         every = self.config.schedule
         self.schedule.every(every.reconcile_minutes, "reconcile", self._look_at_disk_by_itself)
         self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
         self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain", afresh=False))
+        self.schedule.every(every.verify_minutes, "verify", lambda: self.queue.enqueue("verify", afresh=False))
         self.schedule.start()
 
     def stop(self, timeout: float) -> list[str]:
@@ -133,6 +154,11 @@ class Engine:
     def is_current(self) -> bool:
         """Whether nothing is left to do that can be done now: what failed before waits for its own time."""
         waiting = self.queue.waiting_kinds()
+        if "verify" not in waiting:
+            self._first_look_due = False
+        return self._is_indexed(waiting) and not self._first_look_due
+
+    def _is_indexed(self, waiting: set[str]) -> bool:
         if waiting & {"reconcile", "index"}:
             return False
         return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
@@ -154,19 +180,36 @@ class Engine:
     def _vector_lane(self) -> Lane:
         return Lane(
             "vectors",
-            {"embed": self._embed, "calibrate": self._calibrate, "maintain": self._maintain},
+            {
+                "embed": self._embed,
+                "calibrate": self._calibrate,
+                "repair": self._repair,
+                "verify": self._verify,
+                "maintain": self._maintain,
+            },
             batch={"embed": EMBED_BATCH},
-            ready=lambda kind: kind == "maintain" or self.semantics.ready(),
+            ready=self._is_ready_for,
         )
+
+    def _is_ready_for(self, kind: str) -> bool:
+        if kind == "verify" and self._first_look_due:
+            return self._is_indexed(self.queue.waiting_kinds())
+        return kind in ("maintain", "verify") or self.semantics.ready()
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
         workspace = self.workspaces[job.workspace]
-        return {"outcome": index_text(workspace, job.path, self.documents, self.index_settings, self.clock)}
+        outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
+        if outcome in ("indexed", "skipped", "forgotten"):
+            self.verifier.proofs.note_change(job.workspace, job.path)
+        return {"outcome": outcome}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
         found = reconcile(self.workspaces[job.workspace], self.documents, self.queue, job.path)
+        proof, _ = self.verifier.proofs.last()
+        if proof is not None and not proof.in_sync:  # what was not may be now: a workspace that is back, for instance
+            self.queue.enqueue("verify", afresh=False)
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
@@ -176,6 +219,13 @@ class Engine:
 
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
         return {"measured": calibrate(self.database, self.semantics, self.queue)}
+
+    def _repair(self, _jobs: Sequence[Job]) -> Facts:
+        return {**repair_vectors(self.stores, self.clock)}
+
+    def _verify(self, _jobs: Sequence[Job]) -> Facts:
+        verdict = self.verifier.verify_lightly()
+        return {"drift": len(verdict.drift), "repaired": len(verdict.repaired)} if verdict else {"skipped": True}
 
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
         return {**maintain(self.database, self.semantics, self.generations, self.cache)}

@@ -29,10 +29,12 @@ from memoryd.daemon.requests import (
     SettingsGetRequest,
     SettingsSetRequest,
     StatusRequest,
+    VerifyRequest,
     WhyNotRequest,
 )
 from memoryd.daemon.server import Server
 from memoryd.daemon.status import brief_status, full_status
+from memoryd.daemon.verification import verify
 from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
@@ -69,6 +71,7 @@ class Methods:
             "get": Method(self.get),
             "status": Method(self.status),
             "index": Method(self.index, timeout_s=math.inf),
+            "verify": Method(self.verify, timeout_s=math.inf),
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
         }
@@ -156,6 +159,10 @@ class Methods:
     async def index(self, params: Mapping[str, Any]) -> dict[str, Any]:
         request = parse_params(IndexRequest, params)
         return await index(self._engine, request, self._check_workspaces(request.workspace))
+
+    def verify(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        request = parse_params(VerifyRequest, params)
+        return verify(self._engine, self._check_workspaces(request.workspace), repair=request.repair)
 
     def get_settings(self, params: Mapping[str, Any]) -> dict[str, Any]:
         parse_params(SettingsGetRequest, params)

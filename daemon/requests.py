@@ -162,5 +162,13 @@ class IndexRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifyRequest:
+    """Proves that files, ledger, keyword indexes and vectors say the same, or tells where they do not."""
+
+    repair: bool = field(default=False, metadata=rule("Put right what is not in sync, and look again."))
+    workspace: tuple[str, ...] = field(default=(), metadata=rule("Only these workspaces.", blank=False))
+
+
+@dataclass(frozen=True, slots=True)
 class PingRequest:
     """Answers at once. Takes nothing."""

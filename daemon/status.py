@@ -11,6 +11,7 @@ from typing import Any
 
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.server import Server
+from memoryd.daemon.verification import last_proof
 from memoryd.daemon.watcher import Watcher
 from memoryd.jobs.workspace import Scan, Workspace, scan
 from memoryd.store.errors import MemorydError
@@ -67,6 +68,10 @@ def full_status(
     )
     if trouble := engine.worker.ledger_trouble:
         reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
+    proof = last_proof(engine)
+    if proof and proof["kinds"].keys() - {"unavailable"}:  # what is away is told of above
+        kinds = ", ".join(f"{count} {kind}" for kind, count in proof["kinds"].items())
+        reasons.append(_reason("drift", f"not in sync: {kinds}", "Run 'memoryd verify --repair'"))
     if not engine.worker.alive():
         reasons.append(_reason("worker_dead", "the worker is not running", "Restart memoryd"))
     busy = not engine.is_current() or any(workspace["pending"] for workspace in workspaces)
@@ -76,6 +81,7 @@ def full_status(
         "started_at": _iso(engine.started_at),
         "uptime_s": round(now - engine.started_at, 1),
         "health": {"state": "degraded" if reasons else "indexing" if busy else "ok", "reasons": reasons},
+        "proof": proof,
         "workspaces": workspaces,
         "embedder": embedder,
         "stores": stores,

@@ -40,16 +40,25 @@ def index_text(workspace: Workspace, path: str, documents: Documents, settings: 
     if known and known.content_hash == file.content_hash:
         documents.touch(workspace.name, path, file.signature)
         return "unchanged"
+    document, skipped = make_document(workspace, path, file, settings)
+    if skipped is not None:
+        documents.skip(document, skipped, clock())
+        return "skipped"
+    documents.replace(document, clock())
+    return "indexed"
+
+
+def make_document(
+    workspace: Workspace, path: str, file: FileRead, settings: IndexSettings
+) -> tuple[Document, str | None]:
+    """What a file says, and why it is not indexed; None = it is."""
     if file.too_large:
         reason = f"{file.size:,} bytes, more than index.max_file_bytes ({settings.max_file_bytes:,})"
-        documents.skip(_document(workspace, path, file, "", [], settings), reason, clock())
-        return "skipped"
+        return _document(workspace, path, file, "", [], settings), reason
     text, notices = decode_text(file.data)
     if text is None:
-        documents.skip(_document(workspace, path, file, "", [], settings), "not text", clock())
-        return "skipped"
-    documents.replace(_document(workspace, path, file, text, notices, settings), clock())
-    return "indexed"
+        return _document(workspace, path, file, "", [], settings), "not text"
+    return _document(workspace, path, file, text, notices, settings), None
 
 
 def set_aside(

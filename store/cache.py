@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,18 @@ class SqliteCache:
             if used:  # at most once a day for each
                 self._write("UPDATE embeddings SET used_day = ? WHERE fingerprint = ? AND text_hash = ?", used)
         return found
+
+    def peek(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Vectors]:
+        """What is kept, looked at without using it: from any thread, and nothing is written."""
+        held: dict[bytes, Vectors] = {}
+        with translated_errors(self.path), closing(connect(self.path, query_only=True)) as sql:
+            for text_hash in hashes:
+                row = sql.execute(
+                    "SELECT vector FROM embeddings WHERE fingerprint = ? AND text_hash = ?", (fingerprint, text_hash)
+                ).fetchone()
+                if row is not None:
+                    held[text_hash] = np.frombuffer(row[0], dtype="<f4")
+        return held
 
     def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
         today = int(self._clock() // _DAY)

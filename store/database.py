@@ -131,8 +131,9 @@ class Database:
 def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        connection.create_function("fold", 1, fold, deterministic=True)
-        connection.create_function("words", 1, words, deterministic=True)
+        # A chunk that has lost its passages has no text at all: it must still be possible to look at it and forget it.
+        connection.create_function("fold", 1, lambda text: fold(text or ""), deterministic=True)
+        connection.create_function("words", 1, lambda text: words(text or ""), deterministic=True)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")

@@ -83,4 +83,7 @@ class VectorIndex(Protocol):
     def compact(self) -> None:
         """Merge small files and drop old versions."""
 
+    def reopen(self) -> None:
+        """Look again at what is on disk, whatever was remembered of it."""
+
     def stats(self) -> VectorStats: ...

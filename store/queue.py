@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from memoryd.store.database import Database
 from memoryd.store.failpoints import failpoint
-from memoryd.store.model import Job
+from memoryd.store.model import Job, document_id
 from memoryd.store.protocols import Clock
 
 LONGEST_WAIT_S = 900.0  # between two tries; who seems to wait longer waits for a clock that was set back
@@ -42,6 +42,22 @@ class Failure:
     attempts: int
     parked: bool
     next_retry: float | None  # unix time; None = only when asked or on the retry schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is being worked on, or waits for its first try: documents by id, and folders that are looked at."""
+
+    texts: frozenset[int]
+    vectors: frozenset[int]
+    folders: frozenset[tuple[str, str]]  # workspace, folder or file; "" is the whole workspace
+
+    def covers(self, workspace: str, path: str) -> bool:
+        """Whether somebody is about to look at this file on disk."""
+        return any(
+            workspace == name and (not below or path == below or path.startswith(f"{below}/"))
+            for name, below in self.folders
+        )
 
 
 def job_key(kind: str, workspace: str = "", path: str = "") -> str:
@@ -222,6 +238,21 @@ class Queue:
         with self._database.read() as sql:
             rows = sql.execute("SELECT DISTINCT kind FROM jobs WHERE state != 'parked' AND attempts = 0")
             return {row[0] for row in rows}
+
+    def work(self) -> Work:
+        """What is under way. A job that has failed before is not: what it left undone is for all to see."""
+        with self._database.read() as sql:
+            rows = sql.execute(
+                "SELECT kind, workspace, path FROM jobs WHERE state = 'running' OR state = 'queued' AND attempts = 0"
+            ).fetchall()
+        ids: dict[str, set[int]] = {"index": set(), "embed": set()}
+        folders = set()
+        for kind, workspace, path in rows:
+            if kind in ids:
+                ids[kind].add(document_id(workspace, path))
+            elif kind == "reconcile":
+                folders.add((workspace, path))
+        return Work(frozenset(ids["index"]), frozenset(ids["embed"]), frozenset(folders))
 
     def depths(self) -> dict[tuple[str, str], int]:
         """Jobs not ended, by (kind, state)."""

@@ -25,6 +25,7 @@ from memoryd.store.protocols import Match, Vectors, VectorStats
 
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _DELETE_BATCH = 1000
+_SCAN_ROWS = 4096
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
 _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
 
@@ -32,7 +33,7 @@ _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine'
 class LanceVectors:
     def __init__(self, folder: Path, fingerprint: str, dimension: int, *, mirror_rows: int = MIRROR_ROWS) -> None:
         self.folder = folder
-        self.name = f"vectors_{fingerprint}"
+        self.name = _table_name(fingerprint)
         self._dimension = dimension
         self._mirror_rows = mirror_rows
         with translated_errors(folder):
@@ -128,6 +129,11 @@ class LanceVectors:
                 fragments=held["fragment_stats"]["num_fragments"],
             )
 
+    def reopen(self) -> None:
+        with translated_errors(self.folder):
+            self._table.checkout_latest()
+            self._mirror = self._load_mirror()
+
     def _load_mirror(self) -> Mirror | None:
         if self._table.count_rows() > self._mirror_rows:
             return None
@@ -142,6 +148,31 @@ class LanceVectors:
         return mirror
 
 
+def stored_rows(
+    folder: Path, fingerprint: str, dimension: int, *, with_vectors: bool = True
+) -> Iterator[tuple[list[int], list[int], Vectors]]:
+    """What a generation has on disk at this moment, in portions: ids, documents, vectors (or none of them).
+
+    Reads the files anew, past the mirror and past what an open table remembers. Writes nothing.
+    """
+    import lancedb
+
+    columns = ["id", "document", *(["vector"] if with_vectors else [])]
+    with translated_errors(folder):
+        if not folder.is_dir():
+            return
+        database = lancedb.connect(folder)
+        if _table_name(fingerprint) not in database.list_tables().tables:
+            return
+        table = database.open_table(_table_name(fingerprint))
+        for rows in table.search().select(columns).to_batches(_SCAN_ROWS):
+            matrix = np.empty((rows.num_rows, 0), np.float32)
+            if with_vectors:
+                flat = rows["vector"].flatten().to_numpy(zero_copy_only=False)
+                matrix = np.asarray(flat, np.float32).reshape(-1, dimension)
+            yield rows["id"].to_pylist(), rows["document"].to_pylist(), matrix
+
+
 def discard(folder: Path) -> None:
     """Remove the vectors from disk: they are rebuilt from the embedding cache."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -154,6 +185,10 @@ def _folder_bytes(folder: Path) -> int:
             with suppress(FileNotFoundError):  # compaction removes files while they are counted
                 total += Path(parent, name).stat().st_size
     return total
+
+
+def _table_name(fingerprint: str) -> str:
+    return f"vectors_{fingerprint}"
 
 
 def _schema(dimension: int) -> Any:

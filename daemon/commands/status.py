@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoryd.daemon.commands.options import AddCommon, connect
@@ -111,6 +112,7 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     facts = Table(box=None, pad_edge=False, show_header=False)
     facts.add_column(style="dim")
     facts.add_column(overflow="fold")
+    facts.add_row("  proof", describe_proof(status["proof"]))
     embedder, stores, queue = status["embedder"], status["stores"], status["queue"]
     model = f"{embedder['model'] or embedder['configured']} · {embedder['state']}"
     if embedder["dimension"]:
@@ -150,6 +152,23 @@ def _facts(status: dict[str, Any]) -> RenderableType:
         error = status["last_errors"][0]
         facts.add_row("  last error", f"{ago(error['at'])}: {error['job']}: {error['reason']}")
     return facts
+
+
+def describe_proof(proof: dict[str, Any] | None) -> str:
+    """Whether the stores were in step when somebody last looked, and what changed since."""
+    if proof is None:
+        return "nothing proven yet"
+    at = datetime.fromisoformat(proof["at"]).astimezone().strftime("%H:%M:%S")
+    if proof["in_sync"]:
+        words = f"in sync, proven at {at}"
+    else:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in proof["kinds"].items())
+        words = f"not in sync at {at}: {kinds} ('memoryd verify' names them)"
+    if proof["root"]:
+        words += f" · root {proof['root'][:12]}"
+    if proof["changed_since"]:
+        words += f"; {plural(proof['changed_since'], 'file')} changed since"
+    return words
 
 
 def _files(status: dict[str, Any]) -> list[RenderableType]:

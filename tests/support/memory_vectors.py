@@ -34,6 +34,9 @@ class MemoryVectors:
     def compact(self) -> None:
         """Nothing is ever left over."""
 
+    def reopen(self) -> None:
+        """There is nothing else to look at."""
+
     def stats(self) -> VectorStats:
         rows = len(self._ids)
         return VectorStats(rows=rows, bytes=rows * self._dimension * 4, versions=1, fragments=1)
