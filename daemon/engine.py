@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from memoryd.daemon.paths import Paths, ensure_private
 from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
+from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text, is_set_aside, set_aside
 from memoryd.jobs.look import Stores
@@ -37,10 +38,12 @@ from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt
 from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
+from memoryd.store.quarantine import Quarantine
 from memoryd.store.queue import Failure, Queue
 
 log = structlog.get_logger()
 
+CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was not in good order
 EMBED_BATCH = 32  # documents whose passages are embedded and committed together
 
 
@@ -68,16 +71,26 @@ class Engine:
         )
         ensure_private(paths.data_dir)
         self.lock = InstanceLock(paths.lock_file)
+        self.healer = Healer(Quarantine(paths.data_dir / "quarantine", clock), clock, wake=self._wake_lanes)
+        check_s = CHECK_SECONDS if self.lock.was_cut_off else 0.0
+        report = self.healer.report
         with ExitStack() as undo:  # of what was opened, if the rest cannot be
             undo.callback(self.lock.release)
-            self.database = Database(paths.database)
+            self.database = self.healer.open(
+                "ledger", paths.database, lambda: Database(paths.database, report, check_s=check_s)
+            )
             undo.callback(self.database.close)
-            self.cache = _open_cache(paths.embeddings, clock)
+            self.cache = self.healer.open(
+                "embedding_cache",
+                paths.embeddings,
+                lambda: SqliteCache(paths.embeddings, clock, report, check_s=check_s),
+            )
             undo.pop_all()
+        self._ledger_is_new = False  # begun anew while we run, and not told yet what there is
         self.documents = Documents(self.database)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
-        self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock)
+        self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
         self.llm = make_language_model(config.llm, os.environ)
         hyde = config.search.hyde
         self.hypotheses = Hypotheses(
@@ -86,8 +99,10 @@ class Engine:
             # The plain query must still be answered within the request's own time.
             timeout_s=min(hyde.timeout_s, 0.8 * config.server.request_timeout_s),
         )
-        self.worker = Worker(self.queue, clock, config.index.max_attempts)
-        self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
+        self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
+        self.vectorizer = Vectorizer(
+            self.semantics, self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
+        )
         self.schedule = Schedule(clock)
         self.stores = Stores(
             self.workspaces,
@@ -108,11 +123,13 @@ class Engine:
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
 
     def start(self) -> None:
-        self._forget_unserved()
-        self._expire_if_read_differently()
-        self._set_aside_crashed(self.worker.recover())
+        try:
+            self._prepare_ledger()
+            self._set_aside_crashed(self.worker.recover())
+            self._look_at_disk_by_itself()
+        except StoreCorrupt:  # it was opened, and is damaged all the same
+            self._tend_stores()
         self.worker.start([self._text_lane(), self._vector_lane()])
-        self._look_at_disk_by_itself()
         self.semantics.start()
         self._first_look_due = True
         self.queue.enqueue("verify", afresh=False)
@@ -132,7 +149,7 @@ class Engine:
         if not late:  # a lane that still runs would find its stores closed under it, or another's writes among its own
             self.cache.close()
             self.database.close()
-            self.lock.release()
+            self.lock.release(in_good_order=True)
         return late
 
     # -- what can be asked of it --------------------------------------------------------------------------
@@ -159,7 +176,7 @@ class Engine:
         return self._is_indexed(waiting) and not self._first_look_due
 
     def _is_indexed(self, waiting: set[str]) -> bool:
-        if waiting & {"reconcile", "index"}:
+        if waiting & {"reconcile", "index"} or self._ledger_is_new or self.healer.is_due():
             return False
         return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
 
@@ -189,6 +206,7 @@ class Engine:
             },
             batch={"embed": EMBED_BATCH},
             ready=self._is_ready_for,
+            tend=self._tend_stores,
         )
 
     def _is_ready_for(self, kind: str) -> bool:
@@ -230,7 +248,39 @@ class Engine:
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
         return {**maintain(self.database, self.semantics, self.generations, self.cache)}
 
+    # -- healing ------------------------------------------------------------------------------------------
+
+    def _tend_stores(self) -> None:
+        """Put right what is damaged, and notice when what was begun anew is whole."""
+        if self.healer.is_due():
+            self.healer.heal(self._find_cure)
+        if self._ledger_is_new:
+            self._prepare_ledger()
+            self.semantics.follow_ledger()
+            self.look_at_disk()
+            self._ledger_is_new = False
+        if self.healer.rebuilding() and self.is_current():
+            self.healer.finish()
+
+    def _find_cure(self, path: Path) -> Cure | None:
+        if path == self.paths.database:
+            return Cure("ledger", self._begin_ledger_anew)
+        if path == self.paths.embeddings:
+            return Cure("embedding_cache", self.cache.begin_anew)
+        return self.semantics.find_cure(path)
+
+    def _begin_ledger_anew(self, move_away: Callable[[], object]) -> None:
+        self.database.begin_anew(move_away)
+        self._ledger_is_new = True
+
+    def _wake_lanes(self) -> None:
+        self.queue.notify()
+
     # -- starting -----------------------------------------------------------------------------------------
+
+    def _prepare_ledger(self) -> None:
+        self._forget_unserved()
+        self._expire_if_read_differently()
 
     def _forget_unserved(self) -> None:
         for name in self.documents.workspaces():
@@ -257,14 +307,3 @@ class Engine:
                     distrust_scopes(sql, workspace.name)
                 if read_differently or scoped_differently:
                     self.documents.expire(workspace.name)
-
-
-def _open_cache(path: Path, clock: Clock) -> SqliteCache:
-    """A damaged cache is begun anew: it saves time, and holds nothing that cannot be computed."""
-    try:
-        return SqliteCache(path, clock)
-    except StoreCorrupt as error:
-        log.warning("cache_begun_anew", reason=error.message)
-        for file in path.parent.glob(f"{path.name}*"):
-            file.unlink()
-        return SqliteCache(path, clock)

@@ -6,8 +6,8 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import PurePosixPath
@@ -38,8 +38,9 @@ from memoryd.daemon.verification import verify
 from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
-from memoryd.store.errors import InvalidParams, NotFound, PathRefused
+from memoryd.store.errors import InvalidParams, NotFound, PathRefused, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Pending
+from memoryd.store.search.answer import Degraded
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import Decay, Hyde, Mmr, SearchQuery, SearchSettings
@@ -48,6 +49,9 @@ from memoryd.store.search.visibility import name_pending
 log = structlog.get_logger()
 
 _POLL_S = 0.05
+_HEALING_S = 10.0
+
+Answerer = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 class Methods:
@@ -66,15 +70,28 @@ class Methods:
     def table(self) -> dict[str, Method]:
         return {
             "ping": Method(self.ping),
-            "search": Method(self.search),
-            "why_not": Method(self.why_not),
-            "get": Method(self.get),
-            "status": Method(self.status),
+            "search": Method(self._again_if_healed(self.search)),
+            "why_not": Method(self._again_if_healed(self.why_not)),
+            "get": Method(self._again_if_healed(self.get)),
+            "status": Method(self._again_if_healed(self.status)),
             "index": Method(self.index, timeout_s=math.inf),
             "verify": Method(self.verify, timeout_s=math.inf),
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
         }
+
+    def _again_if_healed(self, answer: Answerer) -> Answerer:
+        """Who asks in the moment in which the ledger turns out damaged waits until it is begun anew."""
+
+        def answer_or_wait(params: Mapping[str, Any]) -> dict[str, Any]:
+            try:
+                return answer(params)
+            except (StoreCorrupt, StoreUnavailable):
+                if not self._engine.healer.wait_for_healing(_HEALING_S):
+                    raise
+            return answer(params)
+
+        return answer_or_wait
 
     async def ping(self, params: Mapping[str, Any]) -> dict[str, Any]:
         parse_params(PingRequest, params)
@@ -93,6 +110,8 @@ class Methods:
             lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
             engine.hypotheses.imagine,
         )
+        if answer.degraded is None:
+            answer = replace(answer, degraded=self._rebuilding())
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         log.info(
             "query_done",
@@ -198,6 +217,17 @@ class Methods:
     def _pending(self, workspaces: tuple[str, ...], scope: str | None) -> list[Pending]:
         with self._engine.database.read() as sql:
             return name_pending(sql, self._engine.generations.pending(workspaces), scope)
+
+    def _rebuilding(self) -> Degraded | None:
+        """What an answer must say while a store that was damaged is not whole again."""
+        rebuilding = self._engine.healer.rebuilding()
+        if "ledger" in rebuilding:
+            reason = "the ledger was damaged and is being rebuilt from your markdown: some notes are not found yet"
+            return Degraded("ledger", reason, "'memoryd index' waits until it is whole")
+        if "vectors" in rebuilding:
+            reason = "the vectors were damaged and are being rebuilt: some notes are found by their words alone"
+            return Degraded("vector", reason, "'memoryd index' waits until they are whole")
+        return None
 
     def _check_workspaces(self, names: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [name for name in names if name not in self._engine.workspaces]

@@ -66,6 +66,7 @@ def full_status(
         for failure in failures
         if failure.kind in ("maintain", "reconcile")
     )
+    reasons.extend(_healing(engine))
     if trouble := engine.worker.ledger_trouble:
         reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
     proof = last_proof(engine)
@@ -85,6 +86,7 @@ def full_status(
         "workspaces": workspaces,
         "embedder": embedder,
         "stores": stores,
+        "healed": [{**asdict(incident), "at": _iso(incident.at)} for incident in engine.healer.incidents()],
         "queue": _queue(engine, now),
         "scheduler": {name: run.isoformat() for name, run in sorted(engine.schedule.next_runs().items())},
         "server": {
@@ -219,6 +221,19 @@ def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
         except MemorydError as error:
             reasons.append(_reason(error.code, error.message, error.hint))
     return stores
+
+
+def _healing(engine: Engine) -> list[Reason]:
+    """What is damaged, and what was and is not whole again yet."""
+    begun = [
+        _reason(f"{store}_rebuilding", f"{incident.reason}; it is being rebuilt", f"Kept in {incident.folder}")
+        for store, incident in engine.healer.rebuilding().items()
+    ]
+    hint = "Check the disk (its journal, SMART), then restart memoryd"
+    return begun + [
+        _reason(damage.code, f"{damage.message}, again and again: it is left alone for now", hint)
+        for damage in engine.healer.given_up()
+    ]
 
 
 def _queue(engine: Engine, now: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
-from memoryd.store.errors import EmbedderUnavailable, StoreCorrupt
+from memoryd.store.errors import EmbedderUnavailable
 from memoryd.store.generations import Generations, Wanted
 from memoryd.store.model import Job
 from memoryd.store.protocols import Vectors
@@ -23,7 +23,7 @@ _BATCH = 4
 
 
 class Interrupted(Exception):
-    """memoryd is stopping; the jobs in hand go back to the queue."""
+    """The lane is wanted for something else: to stop, or to heal. The jobs in hand go back to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,15 @@ class Vectorizer:
     """Brings the vectors of documents in step with the ledger. One thread: the only writer of LanceDB."""
 
     def __init__(
-        self, semantics: Semantics, generations: Generations, cache: SqliteCache, stopping: Callable[[], bool]
+        self, semantics: Semantics, generations: Generations, cache: SqliteCache, is_wanted: Callable[[], bool]
     ) -> None:
+        """``is_wanted``: whether the lane is wanted for something else, and lets go of its jobs at the next batch."""
         self._semantics = semantics
         self._generations = generations
         self._cache = cache
-        self._stopping = stopping
+        self._is_wanted = is_wanted
 
     def run(self, jobs: Sequence[Job]) -> Embedded:
-        try:
-            return self._follow(jobs)
-        except StoreCorrupt as error:  # deleted or damaged while we run: what it held is in the cache
-            self._semantics.make_index_anew(error)
-            return self._follow(jobs)
-
-    def _follow(self, jobs: Sequence[Job]) -> Embedded:
         generation = self._semantics.generation()
         if generation is None:
             raise EmbedderUnavailable("the embedder is not ready")
@@ -103,7 +97,7 @@ class Vectorizer:
                 yield ready
 
     def _embed(self, texts: dict[bytes, str], fingerprint: str) -> dict[bytes, Vectors]:
-        if self._stopping():
+        if self._is_wanted():
             raise Interrupted
         matrix = self._semantics.embed_documents(list(texts.values()))
         vectors = dict(zip(texts, matrix, strict=True))

@@ -1,4 +1,4 @@
-"""Keeping the stores small: compaction, old versions, the write-ahead log, the cache."""
+"""Keeping the stores sound and small: a look for damage, compaction, old versions, the write-ahead log, the cache."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from memoryd.store.generations import Generations
 
 _CACHE_DAYS = 30  # an embedding that no passage uses is kept so long, for the branch that is checked out again
 
+_CHECK_SECONDS = 30.0  # for the look at each SQLite file: what is damaged heals before it is met
+
 
 def maintain(database: Database, semantics: Semantics, generations: Generations, cache: SqliteCache) -> dict[str, int]:
     """Runs on the embed lane, the only writer of LanceDB. Returns facts for the log."""
     failpoint("maintain.begin")
+    database.check(_CHECK_SECONDS)
+    cache.check(_CHECK_SECONDS)
     removed = 0
     generation = semantics.generation()
     if generation is not None:

@@ -77,9 +77,9 @@ def repair_vectors(stores: Stores, clock: Clock) -> dict[str, int]:
     try:
         stores.semantics.index().reopen()
         found = compare_vectors(stores, generation, wanted, read_marks(stores, generation))
-    except StoreCorrupt as error:
-        stores.semantics.make_index_anew(error)
-        return {"rebuilt": 1}
+    except StoreCorrupt as damage:  # more than rows: the table is begun anew before this is tried again
+        stores.semantics.report_damage(damage)
+        raise
     index = stores.semantics.index()
     index.delete(found.unfit)
     placed = _place(stores, generation, index, wanted, sorted(found.missing | (found.unfit & wanted.keys())))

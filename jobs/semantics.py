@@ -16,8 +16,10 @@ from typing import Literal
 
 import structlog
 
+from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.store import vectors
+from memoryd.store.database import OnDamage
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.protocols import Clock, Embedder, VectorIndex, Vectors
@@ -48,8 +50,18 @@ class SemanticsStatus:
 
 
 class Semantics:
-    def __init__(self, load: LoadEmbedder, folder: Path, generations: Generations, queue: Queue, clock: Clock) -> None:
+    def __init__(
+        self,
+        load: LoadEmbedder,
+        folder: Path,
+        generations: Generations,
+        queue: Queue,
+        clock: Clock,
+        healer: Healer,
+    ) -> None:
         self._load = load
+        self._healer = healer
+        self._opening = threading.Lock()  # of the index: by the semantics thread, and by the vector lane that heals
         self._folder = folder
         self._generations = generations
         self._queue = queue
@@ -57,6 +69,7 @@ class Semantics:
         self._embedder: Embedder | None = None
         self._index: VectorIndex | None = None
         self._generation: Generation | None = None
+        self._opened = 0  # how often an index was opened
         self._turns = _Turns()
         self._stop = threading.Event()
         self._again = threading.Event()
@@ -121,15 +134,58 @@ class Semantics:
         with self._turns.indexing():
             return self._ready_embedder().embed_documents(texts)
 
-    def make_index_anew(self, damage: StoreCorrupt) -> None:
-        """Replace vectors that turned out damaged, and queue the documents whose vectors went with them."""
-        if self._generation is None:
-            raise self._unavailable()
-        log.warning("vectors_rebuilt", reason=damage.message)
-        vectors.discard(self._folder)
-        self._index = open_index(self._folder, self._generation, self._generations)
-        self._generations.enqueue_incomplete(self._generation.id, self._clock())
+    # -- for the healing, on the embed lane ---------------------------------------------------------------
+
+    def find_cure(self, path: Path) -> Cure | None:
+        """How damaged vectors are begun anew; None where they are not the ones in use."""
+        generation = self._generation
+        if generation is None or path != vectors.table_path(self._folder, generation.fingerprint):
+            return None
+        return Cure("vectors", self._begin_index_anew)
+
+    def report_damage(self, damage: StoreCorrupt) -> None:
+        self._healer.report(damage)
+
+    def follow_ledger(self) -> None:
+        """The ledger was begun anew: tell it which vectors there are."""
+        with self._opening:
+            if self._embedder is not None:
+                self._generation = self._generations.activate(self._embedder.identity, self._clock())
+                self._open_index(self._generation)
+        self.retry_now()
+
+    def _begin_index_anew(self, move_away: Callable[[], object]) -> None:
+        """Nothing holds a table's files open, and the mirror answers until the new one is there."""
+        with self._opening:
+            if self._generation is not None:
+                move_away()
+                self._open_index(self._generation)
+
+    def _open_index(self, generation: Generation) -> None:
+        """Open the generation's vectors, make the ledger's marks true, and queue the documents that lack some."""
+        fingerprint, dimension = generation.fingerprint, generation.dimension
+        index, held = self._healer.open(
+            "vectors",
+            vectors.table_path(self._folder, fingerprint),
+            lambda: open_table(self._folder, fingerprint, dimension, self._make_report()),
+        )
+        marked = self._generations.marked(generation.id)
+        self._generations.unmark(generation.id, marked - held)
+        index.delete(held - marked)
+        self._index = index
+        self._generations.enqueue_incomplete(generation.id, self._clock())
         self._queue.notify()
+
+    def _make_report(self) -> OnDamage:
+        """For one opening of the index: what searches in it meet after it was replaced is not told of."""
+        self._opened += 1
+        number = self._opened
+
+        def report(damage: StoreCorrupt) -> None:
+            if number == self._opened:
+                self._healer.report(damage)
+
+        return report
 
     # -- coming up ----------------------------------------------------------------------------------------
 
@@ -169,17 +225,15 @@ class Semantics:
         try:
             self._set("loading", reason="the vectors are being opened")
             self._check_not_stopping()
-            generation = self._generations.activate(embedder.identity, self._clock())
-            index = open_index(self._folder, generation, self._generations)
+            with self._opening:
+                generation = self._generations.activate(embedder.identity, self._clock())
+                self._open_index(generation)
+                self._embedder, self._generation = embedder, generation
         except BaseException:
             embedder.close()
             raise
-        self._embedder, self._generation, self._index = embedder, generation, index
-        waiting = self._generations.enqueue_incomplete(generation.id, self._clock())
         self._set("ready")
-        log.info(
-            "semantics_ready", model=generation.model, fingerprint=generation.fingerprint, documents_to_embed=waiting
-        )
+        log.info("semantics_ready", model=generation.model, fingerprint=generation.fingerprint)
         self._queue.enqueue("calibrate", afresh=False)
 
     def _report_progress(self, stage: str, done: int, total: int | None) -> None:
@@ -227,20 +281,12 @@ class Semantics:
         return EmbedderUnavailable(self._status.reason or "the embedder is not ready", hint=self._status.hint)
 
 
-def open_index(folder: Path, generation: Generation, generations: Generations) -> VectorIndex:
-    """Open the generation's vectors and make the ledger's marks true; a damaged store is made anew."""
-    try:
-        index = vectors.LanceVectors(folder, generation.fingerprint, generation.dimension)
-        held = index.ids()
-    except StoreCorrupt as error:
-        log.warning("vectors_rebuilt", reason=error.message)
-        vectors.discard(folder)
-        index = vectors.LanceVectors(folder, generation.fingerprint, generation.dimension)
-        held = set()
-    marked = generations.marked(generation.id)
-    generations.unmark(generation.id, marked - held)
-    index.delete(held - marked)
-    return index
+def open_table(
+    folder: Path, fingerprint: str, dimension: int, on_damage: OnDamage
+) -> tuple[vectors.LanceVectors, set[int]]:
+    """A generation's vectors and the ids that it holds: what is damaged shows when either is read."""
+    index = vectors.LanceVectors(folder, fingerprint, dimension, on_damage=on_damage)
+    return index, index.ids()
 
 
 class _Turns:

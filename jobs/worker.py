@@ -17,7 +17,7 @@ import structlog
 
 from memoryd.jobs.embed import Interrupted
 from memoryd.jobs.retry import backoff, unforeseen
-from memoryd.store.errors import MemorydError, StoreFull, StoreUnavailable
+from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 from memoryd.store.queue import Failure, Queue, job_key
@@ -38,6 +38,7 @@ class Lane:
     handlers: dict[str, Handler]  # by kind of job
     batch: dict[str, int]  # how many jobs of a kind are handed over at once; others one by one
     ready: Callable[[str], bool]  # whether jobs of a kind can run now
+    tend: Callable[[], object] = lambda: None  # what the lane looks after before each round of jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Worker:
     queue: Queue
     clock: Clock
     max_attempts: int
+    is_healing_due: Callable[[], bool] = lambda: False  # whether a store is damaged, and about to be put right
     mishaps: deque[Mishap] = field(default_factory=lambda: deque(maxlen=_KEPT_ERRORS))
     ledger_trouble: Mishap | None = None  # why nothing can be written down now: a full disk, for instance
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -100,6 +102,7 @@ class Worker:
             if self.stopping():
                 return
             try:
+                lane.tend()
                 self._return_unsettled(lane)
                 ran = [self._run_kind(lane, kind) for kind in lane.handlers]  # each in turn: none starves
                 if not any(ran):
@@ -115,7 +118,7 @@ class Worker:
                     reason=known.message,
                     exc_info=known.__cause__ if known.code == "internal" else None,
                 )
-                self._stop.wait(backoff(1))
+                self.queue.wait_for_change(seen, backoff(1))
 
     def _run_kind(self, lane: Lane, kind: str) -> bool:
         if self.stopping() or not lane.ready(kind):
@@ -141,6 +144,10 @@ class Worker:
             return
         except Exception as error:  # noqa: BLE001 - policy lives here: whatever a job raises is settled, never lost
             known = error if isinstance(error, MemorydError) else unforeseen(error)
+            if isinstance(known, StoreCorrupt) and self.is_healing_due():  # not the job's fault: it is repeated then
+                self.remember(jobs[0].key, known)
+                self.queue.give_back(jobs)
+                return
             if len(jobs) > 1 and not all(self._is_retried(job, known) for job in jobs):
                 for job in jobs:  # find the one that spoils the batch before any is parked
                     self._run_jobs(handler, [job])
@@ -200,4 +207,4 @@ class Worker:
 
 def _is_ours(error: MemorydError) -> bool:
     """Our own store failed, not the job: it is not the job that runs out of tries."""
-    return isinstance(error, StoreFull | StoreUnavailable)
+    return isinstance(error, StoreCorrupt | StoreFull | StoreUnavailable)

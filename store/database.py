@@ -1,14 +1,15 @@
 """The SQLite file that is the ledger: connections, transactions, migrations.
 
 One connection writes, behind a lock; each read has a connection to itself, from a pool, and is never blocked by
-the writer (WAL). sqlite3's exceptions leave this module as ours.
+the writer (WAL). sqlite3's exceptions leave this module as ours. A file that turns out damaged is told of
+(``on_damage``) and can be replaced by an empty one while threads use the ledger (``begin_anew``).
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -18,32 +19,51 @@ from memoryd.store.failpoints import failpoint
 from memoryd.store.folding import FOLD_VERSION, fold, words
 
 _BUSY_SECONDS = 5.0
+_DRAIN_SECONDS = 10.0  # for reads under way to end, once they are cut off
+_TABLES = {"meta", "documents", "passages", "chunks", "generations", "vectors", "jobs"}
+
+OnDamage = Callable[[StoreCorrupt], None]
+
+
+def ignore_damage(_damage: StoreCorrupt) -> None:
+    """For users with nobody who could put it right."""
 
 
 class Database:
     """The ledger. ``with db.write() as sql`` is one transaction; ``with db.read() as sql`` is one snapshot."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, on_damage: OnDamage = ignore_damage, *, check_s: float = 0.0) -> None:
+        """``check_s``: so long at most it is looked at for damage before it is used."""
         self.path = path
+        self._on_damage = on_damage
         self._lock = threading.RLock()  # of the writer
-        self._pool = threading.Lock()  # of what follows, never held for long
+        self._pool = threading.Condition()  # of what follows, never held for long
         self._idle: list[sqlite3.Connection] = []
-        self._closed = False
+        self._reading: set[sqlite3.Connection] = set()
+        self._refusal: Callable[[], StoreUnavailable] | None = None  # why nobody may read or write now
         self._local = threading.local()  # .reader: the snapshot that this thread is in
         with translated_errors(path):
-            self._writer = connect(path)
-            try:
-                migrate(self._writer, migrations())
-                self._refold()
-            except BaseException:
-                self._writer.close()
-                raise
+            refuse_empty(path)
+            self._writer = self._open(check_s)
+
+    def _open(self, check_s: float = 0.0) -> sqlite3.Connection:
+        writer = connect(self.path)
+        try:
+            if check_s:
+                quick_check(writer, self.path, check_s)
+            migrate(writer, migrations())
+            _check_tables(writer, self.path)
+            _refold(writer)
+        except BaseException:
+            writer.close()
+            raise
+        return writer
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, translated_errors(self.path):
-            if self._closed:
-                raise _closed_error()
+        with self._lock, self._errors():
+            if self._refusal:
+                raise self._refusal()
             if self._writer.in_transaction:  # nested: the outer transaction commits or not
                 yield self._writer
                 return
@@ -61,20 +81,22 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         outer: sqlite3.Connection | None = getattr(self._local, "reader", None)
-        with translated_errors(self.path):
-            if outer is not None:  # nested: the outer snapshot holds
+        if outer is not None:  # nested: the outer snapshot holds
+            with self._errors():
                 yield outer
-                return
+            return
+        with self._errors():
             reader = self._take_reader()
-            self._local.reader = reader
-            try:
+        self._local.reader = reader
+        try:
+            with self._errors():  # damage is told of while it is held that a read is under way
                 reader.execute("BEGIN")
                 yield reader
-            finally:
-                self._local.reader = None
-                with suppress(sqlite3.Error):  # an I/O error ends the transaction by itself; it is what is raised
-                    reader.execute("ROLLBACK")
-                self._give_back(reader)
+        finally:
+            self._local.reader = None
+            with suppress(sqlite3.Error):  # an I/O error ends the transaction by itself; it is what is raised
+                reader.execute("ROLLBACK")
+            self._give_back(reader)
 
     def remember(self, key: str, value: str) -> bool:
         """Keep a fact about how the ledger was written; returns whether it was another before."""
@@ -85,15 +107,42 @@ class Database:
 
     def checkpoint(self) -> None:
         """Fold the WAL back into the file, so that it cannot grow without end."""
-        with self._lock, translated_errors(self.path):
+        with self._lock, self._errors():
             failpoint("ledger.checkpoint.before")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             failpoint("ledger.checkpoint.after")
 
+    def check(self, seconds: float) -> bool:
+        """Look for damage that no query has met yet; whether the look was finished in time. Raises ``StoreCorrupt``."""
+        with self.read() as sql:
+            return quick_check(sql, self.path, seconds)
+
+    def begin_anew(self, move_away: Callable[[], object]) -> None:
+        """Let the files be moved away, and go on with an empty ledger under the same object.
+
+        Reads under way are cut off, and what comes meanwhile is refused; both may be tried again. To be called
+        outside of any transaction. If it fails, everything is refused until it is called again.
+        """
+        with self._lock:
+            with self._pool:
+                self._refusal = _rebuilding_error
+                for reader in self._reading:
+                    reader.interrupt()
+                if not self._pool.wait_for(lambda: not self._reading, _DRAIN_SECONDS):
+                    raise StoreUnavailable("The ledger is damaged, and still being read", hint="memoryd tries again")
+                # All of them before the files move: the last one to close removes the log, by its name.
+                for connection in (*self._idle, self._writer):
+                    connection.close()
+                self._idle.clear()
+            move_away()
+            with translated_errors(self.path):
+                self._writer = self._open()
+            self._refusal = None
+
     def close(self) -> None:
         """Refuse what comes from here on. A read that is under way keeps its connection until it ends."""
         with self._lock, self._pool:
-            self._closed = True
+            self._refusal = _closed_error
             for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()
@@ -107,25 +156,71 @@ class Database:
 
     def _take_reader(self) -> sqlite3.Connection:
         with self._pool:
-            if self._closed:
-                raise _closed_error()
-            if self._idle:
-                return self._idle.pop()
-        return connect(self.path, query_only=True)
+            if self._refusal:
+                raise self._refusal()
+            reader = self._idle.pop() if self._idle else connect(self.path, query_only=True)
+            self._reading.add(reader)
+            return reader
 
     def _give_back(self, reader: sqlite3.Connection) -> None:
         with self._pool:
-            if self._closed:
+            self._reading.remove(reader)
+            if self._refusal:
                 reader.close()  # here and not in close(): sqlite3 crashes if a connection is closed while it is used
             else:
                 self._idle.append(reader)
+            self._pool.notify_all()
 
-    def _refold(self) -> None:
-        """Rebuild the keyword indexes if text is folded in another way than when it was written."""
-        with self.write() as sql:
-            if self.remember("fold_version", FOLD_VERSION):
-                sql.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
-                sql.execute("INSERT INTO chunk_words (chunk_words) VALUES ('rebuild')")
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with translated_errors(self.path):
+                yield
+        except StoreCorrupt as error:
+            if error.path == self.path:  # not another store's, met inside a transaction of this one
+                self._on_damage(error)
+            raise
+
+
+def _check_tables(writer: sqlite3.Connection, path: Path) -> None:
+    names = {row[0] for row in writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if missing := _TABLES - names:
+        raise damaged(path, f"it lacks {', '.join(sorted(missing))}")
+
+
+def _refold(writer: sqlite3.Connection) -> None:
+    """Rebuild the keyword indexes if text is folded in another way than when it was written."""
+    row = writer.execute("SELECT value FROM meta WHERE key = 'fold_version'").fetchone()
+    if row is not None and row[0] == FOLD_VERSION:
+        return
+    writer.execute("BEGIN IMMEDIATE")
+    try:
+        writer.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+        writer.execute("INSERT INTO chunk_words (chunk_words) VALUES ('rebuild')")
+        writer.execute("INSERT OR REPLACE INTO meta VALUES ('fold_version', ?)", (FOLD_VERSION,))
+        writer.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            writer.execute("ROLLBACK")
+        raise
+
+
+def quick_check(connection: sqlite3.Connection, path: Path, seconds: float) -> bool:
+    """Whether the file's structure was found sound; False if there was no time to look at all of it."""
+    alarm = threading.Timer(seconds, connection.interrupt)
+    alarm.start()
+    try:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return False
+        raise
+    finally:
+        alarm.cancel()
+        alarm.join()  # an alarm that goes off late would cut off the connection's next user
+    if found != "ok":
+        raise damaged(path, found)
+    return True
 
 
 def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
@@ -144,6 +239,12 @@ def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def refuse_empty(path: Path) -> None:
+    """SQLite takes a file of no bytes for a new database; for us it is one that was lost."""
+    if path.is_file() and path.stat().st_size == 0:
+        raise damaged(path, "it is empty")
 
 
 def file_bytes(path: Path) -> int:
@@ -195,10 +296,9 @@ def translate(error: sqlite3.Error, path: Path) -> MemorydError:
     if primary == sqlite3.SQLITE_FULL:
         return StoreFull(f"No space left for {path.name}", hint=f"Free some space on the disk that holds {path.parent}")
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StoreCorrupt(
-            f"{path.name} is damaged: {error}",
-            hint=f"Stop memoryd and delete {path}: it is rebuilt from your markdown, embeddings are kept",
-        )
+        return damaged(path, str(error))
+    if primary == sqlite3.SQLITE_INTERRUPT:
+        return StoreUnavailable(f"A look into {path.name} was cut off", hint="Ask again in a moment")
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreUnavailable(
             f"{path.name} is locked by another process", hint="Close the program that holds it open"
@@ -210,6 +310,18 @@ def translate(error: sqlite3.Error, path: Path) -> MemorydError:
     if primary is None and "closed" in str(error):
         return _closed_error()
     return MemorydError(f"SQLite refused a statement: {error}", hint="This is a bug in memoryd; please report it")
+
+
+def damaged(path: Path, what: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{path.name} is damaged: {what}",
+        hint="memoryd puts it into quarantine and rebuilds it from your markdown; nothing of yours is lost",
+        path=path,
+    )
+
+
+def _rebuilding_error() -> StoreUnavailable:
+    return StoreUnavailable("The ledger is being rebuilt", hint="Ask again in a moment")
 
 
 def _closed_error() -> StoreUnavailable:

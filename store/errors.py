@@ -7,6 +7,7 @@ lives (the worker, the method dispatcher, the command line) and reported there o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -172,6 +173,11 @@ class StoreCorrupt(MemorydError):
     """A store's files are damaged."""
 
     code = "store_corrupt"
+    retryable = True  # what is damaged is put aside and rebuilt
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, path: Path | None = None) -> None:
+        self.path = path  # of what is damaged: a database's file, a table's folder
+        super().__init__(message, hint=hint)
 
 
 class SchemaTooNew(MemorydError):

@@ -148,6 +148,8 @@ def _facts(status: dict[str, Any]) -> RenderableType:
             for key, value in changed.items()
         )
         facts.add_row("  live settings", f"{words} · until a restart, or 'memoryd config set --reset'")
+    for incident in status["healed"]:
+        facts.add_row("  healed", f"{incident['store']} {ago(incident['at'])}: {incident['reason']}")
     if status["last_errors"]:
         error = status["last_errors"][0]
         facts.add_row("  last error", f"{ago(error['at'])}: {error['job']}: {error['reason']}")

@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import lancedb
 import numpy as np
 import pytest
 
 from memoryd.store.errors import StoreCorrupt, StoreUnavailable
 from memoryd.store.protocols import VectorIndex, Vectors
-from memoryd.store.vectors import LanceVectors, discard
+from memoryd.store.vectors import LanceVectors, table_path
 from tests.support.memory_vectors import MemoryVectors
 
 DIMENSION = 8
@@ -351,9 +352,9 @@ def test_damaged_table_is_corrupt_and_can_be_made_anew(
 
     with pytest.raises(StoreCorrupt) as caught:
         use()
-    assert not caught.value.retryable
-    assert str(folder) in (caught.value.hint or "")
-    discard(folder)
+    assert caught.value.path == table_path(folder, "f1")
+    assert str(caught.value.path) in (caught.value.hint or "")
+    shutil.rmtree(caught.value.path)
     fill(make_durable(folder))
     assert len(make_durable(folder).ids()) == 20
 
@@ -361,7 +362,7 @@ def test_damaged_table_is_corrupt_and_can_be_made_anew(
 def test_table_that_vanishes_while_open_is_corrupt(make_durable: MakeIndex, tmp_path: Path) -> None:
     index = make_durable(tmp_path / "vectors")
     fill(index)
-    discard(tmp_path / "vectors")
+    shutil.rmtree(tmp_path / "vectors")
     with pytest.raises(StoreCorrupt):
         index.upsert([1], [1], unit(1))
 
@@ -375,5 +376,33 @@ def test_file_in_the_way_of_the_folder_is_unavailable(make_durable: MakeIndex, t
         make_durable(tmp_path / "vectors" / "below")
 
 
-def test_discarding_what_is_not_there_is_harmless(tmp_path: Path) -> None:
-    discard(tmp_path / "missing")
+def test_damage_is_told_of_by_every_use_of_a_table(tmp_path: Path) -> None:
+    told: list[StoreCorrupt] = []
+    index = LanceVectors(tmp_path, "f1", DIMENSION, mirror_rows=1, on_damage=told.append)
+    fill(index)
+    shutil.rmtree(table_path(tmp_path, "f1"))
+    uses: list[Callable[[], object]] = [
+        lambda: index.upsert([1], [1], unit(1)),
+        lambda: index.delete([1]),
+        lambda: index.search(unit(1)[0], 5),
+        lambda: index.vectors([1]),
+        index.ids,
+        index.compact,
+    ]
+    for number, use in enumerate(uses, start=1):
+        with pytest.raises(StoreCorrupt):
+            use()
+        assert len(told) == number
+
+
+def test_vectors_that_were_never_written_are_damage(tmp_path: Path) -> None:
+    """Bytes that rot inside a data file are not noticed by LanceDB; that they make no vector of length 1 is."""
+    LanceVectors(tmp_path, "f1", DIMENSION).upsert([1], [1], unit(1) * 3)
+    with pytest.raises(StoreCorrupt, match="never written"):
+        LanceVectors(tmp_path, "f1", DIMENSION)
+
+
+def test_table_of_another_make_is_damage(tmp_path: Path) -> None:
+    lancedb.connect(tmp_path).create_table("vectors_f1", data=[{"id": 1, "text": "another program's"}])
+    with pytest.raises(StoreCorrupt, match="columns"):
+        LanceVectors(tmp_path, "f1", DIMENSION)

@@ -13,9 +13,9 @@ def run_until_it_lives(machine: Machine) -> Daemon:
     """Start it again and again, as a service manager does, until it stays alive with nothing left to do."""
     for _ in range(MOST_STARTS):
         daemon = machine.start()
-        if eventually(lambda daemon=daemon: is_dead(daemon) or is_done(daemon), what="it died or has done its work"):
-            if not is_dead(daemon):
-                return daemon
+        eventually(lambda daemon=daemon: is_dead(daemon) or is_done(daemon), what="it died or has done its work")
+        if not is_dead(daemon):
+            return daemon
     raise AssertionError(f"it died {MOST_STARTS} times")
 
 

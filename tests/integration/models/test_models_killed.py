@@ -21,9 +21,7 @@ OF_MODELS = [name for name in POINTS if name.startswith("model.")]
 
 
 @pytest.fixture
-def model(
-    request: pytest.FixtureRequest, file_server: FileServer, make_gguf: Callable[..., Path], point: str
-) -> str:
+def model(request: pytest.FixtureRequest, file_server: FileServer, make_gguf: Callable[..., Path], point: str) -> str:
     """A model to install, from the test's own server: one that is converted where that is what is killed."""
     if "convert" not in point:
         file_server.serve("/acme/tiny/resolve/main/tiny.gguf", make_gguf().read_bytes())

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +100,62 @@ def test_garbage_file_is_corrupt(tmp_path: Path, clock: SetClock) -> None:
     (tmp_path / "embeddings.db").write_bytes(b"not a database " * 100)
     with pytest.raises(StoreCorrupt):
         SqliteCache(tmp_path / "embeddings.db", clock)
+
+
+@pytest.mark.parametrize("kept_before_checksums", [False, True])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda blob: blob[:-3],
+        lambda blob: blob[:-4],
+        lambda blob: b"",
+        lambda blob: np.array([np.nan, 0.8], "<f4").tobytes(),
+        lambda blob: np.array([0.6, 1.8], "<f4").tobytes(),
+        lambda blob: "text",
+    ],
+)
+def test_row_that_is_not_as_it_was_kept_is_absent_and_dropped(
+    cache: SqliteCache, spoil: Callable[[bytes], object], kept_before_checksums: bool
+) -> None:
+    cache.keep("f1", {b"a": VECTOR, b"b": VECTOR})
+    blob = cache._sql.execute("SELECT vector FROM embeddings LIMIT 1").fetchone()[0]
+    cache._sql.execute("UPDATE embeddings SET vector = ? WHERE text_hash = ?", (spoil(blob), b"a"))
+    if kept_before_checksums:
+        cache._sql.execute("UPDATE embeddings SET checksum = NULL")
+    assert cache.find("f1", [b"a", b"b"]).keys() == {b"b"}
+    assert cache._sql.execute("SELECT count(*) FROM embeddings").fetchone() == (1,)
+
+
+def test_flipped_bit_is_noticed(cache: SqliteCache) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    blob = bytearray(VECTOR.tobytes())
+    blob[3] ^= 0x80  # the sign: the length stays what it was
+    cache._sql.execute("UPDATE embeddings SET vector = ?", (bytes(blob),))
+    assert cache.find("f1", [b"a"]) == {}
+
+
+def test_cache_from_before_checksums_is_used_on(tmp_path: Path, clock: SetClock) -> None:
+    path = tmp_path / "embeddings.db"
+    with closing(sqlite3.connect(path)) as old:
+        old.execute(
+            "CREATE TABLE embeddings (fingerprint TEXT NOT NULL, text_hash BLOB NOT NULL, vector BLOB NOT NULL,"
+            " used_day INTEGER NOT NULL, PRIMARY KEY (fingerprint, text_hash)) WITHOUT ROWID"
+        )
+        old.execute("INSERT INTO embeddings VALUES ('f1', ?, ?, 1)", (b"a", VECTOR.tobytes()))
+        old.commit()
+    cache = SqliteCache(path, clock)
+    assert np.array_equal(cache.find("f1", [b"a"])[b"a"], VECTOR)
+    cache.keep("f1", {b"b": VECTOR})
+    assert cache.find("f1", [b"a", b"b"]).keys() == {b"a", b"b"}
+    cache.close()
+
+
+def test_cache_begun_anew_is_empty_under_the_same_object(cache: SqliteCache, tmp_path: Path) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    cache.begin_anew(lambda: cache.path.rename(tmp_path / "away.db"))
+    assert cache.find("f1", [b"a"]) == {}
+    cache.keep("f1", {b"b": VECTOR})
+    assert cache.find("f1", [b"b"]).keys() == {b"b"}
 
 
 def test_missing_folder_is_unavailable(tmp_path: Path, clock: SetClock) -> None:
