@@ -14,7 +14,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDI
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all run test check format bench quality lock clean
+.PHONY: all run test check format bench quality soak lock clean
 
 all: $(VENV)/installed
 
@@ -55,6 +55,11 @@ bench: $(VENV)/installed-dev
 # The search on public benchmarks, written to docs/quality.md. The first run embeds them: about half an hour.
 quality: $(VENV)/installed
 	$(BIN)/python tools/quality.py $(ARGS)
+
+# The long form of tests/faults: kills, edits and searches, with a summary line at the end (docs/reliability.md).
+MINUTES ?= 30
+soak: $(VENV)/installed-dev
+	$(BIN)/python tools/soak.py --minutes $(MINUTES) $(ARGS)
 
 lock: $(VENV)/installed-dev
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

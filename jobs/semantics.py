@@ -143,8 +143,11 @@ class Semantics:
             return None
         return Cure("vectors", self._begin_index_anew)
 
-    def report_damage(self, damage: StoreCorrupt) -> None:
-        self._healer.report(damage)
+    def report_damage(self, reason: str) -> None:
+        """Have the vectors in use begun anew at the lane's next boundary."""
+        if self._generation is not None:
+            path = vectors.table_path(self._folder, self._generation.fingerprint)
+            self._healer.report(StoreCorrupt(f"The vector store is given up: {reason}", path=path))
 
     def follow_ledger(self) -> None:
         """The ledger was begun anew: tell it which vectors there are."""

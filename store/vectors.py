@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import errno
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import structlog
 
 from memoryd.store.database import OnDamage, ignore_damage
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
@@ -22,6 +24,8 @@ from memoryd.store.failpoints import failpoint
 from memoryd.store.mirror import Mirror
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
+
+log = structlog.get_logger()
 
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _DELETE_BATCH = 1000
@@ -69,7 +73,7 @@ class LanceVectors:
         with self._errors():
             failpoint("vectors.upsert.before")
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(rows)
+            self._commit(lambda: merge.execute(rows))
             failpoint("vectors.upsert.after")
         if self._mirror is not None:
             self._mirror.upsert(ids, documents, vectors)
@@ -82,7 +86,7 @@ class LanceVectors:
             for start in range(0, len(ordered), _DELETE_BATCH):
                 listed = ",".join(map(str, ordered[start : start + _DELETE_BATCH]))
                 failpoint("vectors.delete.before")
-                self._table.delete(f"id IN ({listed})")
+                self._commit(partial(self._table.delete, f"id IN ({listed})"))
                 failpoint("vectors.delete.after")
         if self._mirror is not None:
             self._mirror.delete(ids)
@@ -127,7 +131,7 @@ class LanceVectors:
             # It warns that concurrent users of old versions fail; there are none, as said above and by the lock.
             warnings.simplefilter("ignore", UserWarning)
             failpoint("vectors.compact.before")
-            self._table.optimize(cleanup_older_than=age, delete_unverified=True)
+            self._commit(lambda: self._table.optimize(cleanup_older_than=age, delete_unverified=True))
             failpoint("vectors.compact.after")
 
     def stats(self) -> VectorStats:
@@ -144,6 +148,21 @@ class LanceVectors:
         with self._errors():
             self._table.checkout_latest()
             self._mirror = self._load_mirror()
+
+    def _commit(self, write: Callable[[], object]) -> None:
+        """Write. If somebody else has committed meanwhile, take that in and write again.
+
+        An open table keeps to the version that it knows: without looking it would be refused for ever.
+        """
+        try:
+            write()
+        except Exception as error:
+            if "commit conflict" not in str(error).lower():
+                raise
+            log.warning("vectors_conflict", reason=_first_line(str(error)))
+            self._table.checkout_latest()
+            self._mirror = self._load_mirror()
+            write()
 
     def _load_mirror(self) -> Mirror | None:
         if self._table.count_rows() > self._mirror_rows:

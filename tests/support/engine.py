@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +16,7 @@ from memoryd.daemon.methods import Methods
 from memoryd.daemon.paths import find_paths
 from memoryd.daemon.status import full_status
 from memoryd.jobs.semantics import Progress
-from memoryd.store.protocols import Vectors
+from memoryd.store.protocols import Clock, Vectors
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.waiting import eventually
 
@@ -60,6 +61,7 @@ class Memory:
             paths=Locations(data=str(self.data), cache=str(folder / "cache"), socket=str(folder / "s")),
         )
         self.engine: Engine | None = None
+        self.clock: Clock = time.time
 
     def configure(self, **sections: Any) -> None:
         self.config = replace(self.config, **sections)
@@ -77,7 +79,9 @@ class Memory:
     @contextmanager
     def running(self) -> Iterator[Engine]:
         self.embedder.closed = False
-        engine = self.engine = Engine(self.config, find_paths(self.config, {"HOME": "/nonexistent"}), self.load)
+        engine = self.engine = Engine(
+            self.config, find_paths(self.config, {"HOME": "/nonexistent"}), self.load, self.clock
+        )
         try:
             engine.start()
             yield engine

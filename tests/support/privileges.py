@@ -26,10 +26,10 @@ def unprivileged() -> Iterator[None]:
 
 
 @contextmanager
-def public_folder() -> Iterator[Path]:
+def public_folder(*, writable: bool = False) -> Iterator[Path]:
     """A folder that nobody can reach: those of pytest are private to their owner."""
     folder = Path(tempfile.mkdtemp(prefix="memoryd-"))
-    folder.chmod(0o755)
+    folder.chmod(0o777 if writable else 0o755)
     try:
         yield folder
     finally:
