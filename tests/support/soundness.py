@@ -34,6 +34,7 @@ def check_sound(daemon: Daemon) -> dict[str, Any]:
     eventually(lambda: daemon.call("status")["health"] == {"state": "ok", "reasons": []}, what="all is well")
     status = daemon.call("status")
     assert (status["queue"]["depth"], status["queue"]["parked"]) == (0, 0), status["queue"]
+    eventually(lambda: daemon.call("verify")["pending"] == 0, what="what was changed a moment ago has settled")
     proof: dict[str, Any] = daemon.call("verify")
     assert proof["in_sync"], proof
     assert proof["drift"] == []
