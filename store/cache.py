@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryd.store.database import connect, file_bytes, translated_errors
+from memoryd.store.database import connect, file_bytes, fold_log, reclaim_pages, translated_errors
 from memoryd.store.protocols import Clock, Vectors
 
 _SCHEMA = """
@@ -27,6 +27,15 @@ CREATE TABLE IF NOT EXISTS embeddings (
 ) WITHOUT ROWID
 """
 _DAY = 86_400
+_LEAST_SPARE = 512  # rows that no passage uses and that are kept even by a small memory
+# What is kept of an earlier state of the notes, a branch that is checked out again for instance: as much again as is
+# in use, the last used first.
+_SPARE = """
+DELETE FROM embeddings WHERE (fingerprint, text_hash) IN (
+    SELECT fingerprint, text_hash FROM embeddings WHERE text_hash NOT IN (SELECT text_hash FROM in_use)
+     ORDER BY used_day DESC
+     LIMIT -1 OFFSET max(?, (SELECT count(*) FROM embeddings WHERE text_hash IN (SELECT text_hash FROM in_use))))
+"""
 
 
 class SqliteCache:
@@ -80,8 +89,11 @@ class SqliteCache:
         with translated_errors(self.path):
             self._write("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
 
-    def prune(self, in_use: Iterable[bytes], unused_days: int) -> int:
-        """Drop what no passage uses and what was not used for a while."""
+    def prune(self, in_use: Iterable[bytes], unused_days: int, *, is_shared: bool = False) -> int:
+        """Drop what no passage uses: what was not used for a while, and what is more than all that is used.
+
+        ``is_shared`` says that other indexes use it too, of which ``in_use`` knows nothing: age alone counts then.
+        """
         oldest = int(self._clock() // _DAY) - unused_days
         with translated_errors(self.path):
             self._sql.execute("CREATE TEMP TABLE IF NOT EXISTS in_use (text_hash BLOB PRIMARY KEY) WITHOUT ROWID")
@@ -91,7 +103,15 @@ class SqliteCache:
                 "DELETE FROM embeddings WHERE used_day < ? AND text_hash NOT IN (SELECT text_hash FROM in_use)",
                 (oldest,),
             ).rowcount
-            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if not is_shared:
+                dropped += self._sql.execute(_SPARE, (_LEAST_SPARE,)).rowcount
+            self._sql.execute("DELETE FROM in_use")
+            (left,) = self._sql.execute("SELECT count(*) FROM embeddings").fetchone()
+            if dropped > left:  # what is left lies scattered, and is less than what went
+                self._sql.execute("VACUUM")
+            while reclaim_pages(self._sql):
+                pass
+            fold_log(self._sql)
         return dropped
 
     def bytes_on_disk(self) -> int:

@@ -17,6 +17,9 @@ from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, Store
 from memoryd.store.folding import FOLD_VERSION, fold, words
 
 _BUSY_SECONDS = 5.0
+_WAL_BYTES = 16 * 2**20  # what is left of a longer write-ahead log once it is folded back
+_FREE_SHARE = 0.1  # of a file that may lie idle: new rows fill it
+_RECLAIM_PAGES = 1024  # in one transaction
 
 
 class Database:
@@ -80,10 +83,24 @@ class Database:
             sql.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         return row is None or row[0] != value
 
+    def reclaim(self) -> int:
+        """Give pages that hold nothing back to the file system, and fold the WAL back; returns the bytes freed.
+
+        A portion at a time, so that no writer waits for long.
+        """
+        freed = 0
+        while portion := self._reclaim_portion():
+            freed += portion
+        self.checkpoint()
+        return freed
+
     def checkpoint(self) -> None:
-        """Fold the WAL back into the file, so that it cannot grow without end."""
         with self._lock, translated_errors(self.path):
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            fold_log(self._writer)
+
+    def _reclaim_portion(self) -> int:
+        with self._lock, translated_errors(self.path):
+            return reclaim_pages(self._writer)
 
     def close(self) -> None:
         """Refuse what comes from here on. A read that is under way keeps its connection until it ends."""
@@ -99,6 +116,11 @@ class Database:
 
     def bytes_on_disk(self) -> int:
         return file_bytes(self.path)
+
+    def free_share(self) -> float:
+        """The part of the file that holds nothing."""
+        with self.read() as sql:
+            return free_share(sql)
 
     def _take_reader(self) -> sqlite3.Connection:
         with self._pool:
@@ -126,11 +148,14 @@ class Database:
 def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        if not query_only and connection.execute("PRAGMA page_count").fetchone() == (0,):
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written, or it has no effect
         # A chunk that has lost its passages has no text at all: it must still be possible to look at it and forget it.
         connection.create_function("fold", 1, lambda text: fold(text or ""), deterministic=True)
         connection.create_function("words", 1, lambda text: words(text or ""), deterministic=True)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         if query_only:
@@ -139,6 +164,38 @@ def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def free_share(sql: sqlite3.Connection) -> float:
+    (free,), (pages,) = (sql.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_count"))
+    return float(free / max(1, pages))
+
+
+def reclaim_pages(sql: sqlite3.Connection) -> int:
+    """Shorten a file that is largely idle by one portion; returns the bytes, 0 = it is not, or no more."""
+    if free_share(sql) <= _FREE_SHARE:
+        return 0
+    (before,) = sql.execute("PRAGMA page_count").fetchone()
+    if sql.execute("PRAGMA auto_vacuum").fetchone() == (0,):  # made before memoryd asked for it: once, and whole
+        sql.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        sql.execute("VACUUM")
+    else:
+        sql.execute(f"PRAGMA incremental_vacuum({_RECLAIM_PAGES})").fetchall()
+    (after,), (size,) = (sql.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+    return int(max(0, before - after) * size)
+
+
+def fold_log(sql: sqlite3.Connection) -> None:
+    """Fold the WAL back into the file, so that it cannot grow without end."""
+    sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def log_bytes(path: Path) -> int:
+    """What a database's write-ahead log takes on disk."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def file_bytes(path: Path) -> int:

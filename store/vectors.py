@@ -22,22 +22,35 @@ from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUna
 from memoryd.store.mirror import Mirror
 from memoryd.store.protocols import Match, Vectors, VectorStats
 
+COMPACT_AFTER = 256  # commits
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _DELETE_BATCH = 1000
 _SCAN_ROWS = 4096
+_ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
 _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
 
 
 class LanceVectors:
-    def __init__(self, folder: Path, fingerprint: str, dimension: int, *, mirror_rows: int = MIRROR_ROWS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        fingerprint: str,
+        dimension: int,
+        *,
+        mirror_rows: int = MIRROR_ROWS,
+        compact_after: int = COMPACT_AFTER,
+    ) -> None:
         self.folder = folder
         self.name = _table_name(fingerprint)
         self._dimension = dimension
         self._mirror_rows = mirror_rows
+        self._compact_after = compact_after
         with translated_errors(folder):
             self._table = _open_table(folder, self.name, dimension)
             self._mirror = self._load_mirror()
+            self._commits = len(self._table.list_versions())  # since it was compacted, as far as can be told
+            self._rows = self._table.count_rows()  # when that was counted last
 
     def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
         if not ids:
@@ -57,6 +70,7 @@ class LanceVectors:
         with translated_errors(self.folder):
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(rows)
+            self._commits += 1
         if self._mirror is not None:
             self._mirror.upsert(ids, documents, vectors)
             if len(self._mirror) > self._mirror_rows:
@@ -68,6 +82,7 @@ class LanceVectors:
             for start in range(0, len(ordered), _DELETE_BATCH):
                 listed = ",".join(map(str, ordered[start : start + _DELETE_BATCH]))
                 self._table.delete(f"id IN ({listed})")
+                self._commits += 1
         if self._mirror is not None:
             self._mirror.delete(ids)
 
@@ -111,6 +126,22 @@ class LanceVectors:
             # It warns that concurrent users of old versions fail; there are none, as said above and by the lock.
             warnings.simplefilter("ignore", UserWarning)
             self._table.optimize(cleanup_older_than=age, delete_unverified=True)
+            self._commits, self._rows = 0, self._table.count_rows()
+
+    def backlog(self) -> float:
+        # Compaction may rewrite the whole table, so a large one waits for more.
+        return float(self._commits / max(self._compact_after, self._rows / _ROWS_A_COMMIT))
+
+    def rewrite(self) -> None:
+        # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
+        import lancedb
+
+        with translated_errors(self.folder):
+            rows = self._table.to_arrow()
+            database = lancedb.connect(self.folder)
+            database.drop_table(self.name)
+            self._table = database.create_table(self.name, rows, schema=_schema(self._dimension))
+            self._commits, self._rows = 0, rows.num_rows
 
     def stats(self) -> VectorStats:
         with translated_errors(self.folder):
