@@ -12,10 +12,11 @@ import structlog
 
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
-from memoryd.store.database import Database, log_bytes
+from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
 from memoryd.store.keywords import TABLES, count_segments, merge_segments
+from memoryd.store.space import log_bytes
 
 log = structlog.get_logger()
 

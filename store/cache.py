@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from memoryd.store.database import connect, file_bytes, fold_log, reclaim_pages, translated_errors
+from memoryd.store.database import connect, file_bytes, translated_errors
 from memoryd.store.protocols import Clock, Vectors
+from memoryd.store.space import fold_log, reclaim_pages
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS embeddings (

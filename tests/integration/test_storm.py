@@ -19,9 +19,9 @@ import pytest
 from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
-from memoryd.store.database import log_bytes
 from memoryd.store.errors import StoreUnavailable
 from memoryd.store.generations import Generation
+from memoryd.store.space import log_bytes
 from memoryd.store.vectors import LanceVectors
 from tests.support.documents import make_document
 from tests.support.engine import Memory

@@ -20,7 +20,8 @@ import pytest
 from memoryd.daemon.commands.status import describe_proof
 from memoryd.daemon.config import Workspace
 from memoryd.daemon.methods import Methods
-from memoryd.jobs.look import Look, look_at_documents
+from memoryd.jobs.look import Look
+from memoryd.jobs.look_documents import look_at_documents
 from memoryd.jobs.repair import repair_ledger
 from memoryd.store.errors import InvalidParams, ModelMissing
 from tests.support.engine import Gate, Memory, ledger_of
