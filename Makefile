@@ -14,7 +14,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDI
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all run test check format bench quality soak lock clean
+.PHONY: all run test check format soak storm bench quality lock clean
 
 all: $(VENV)/installed
 
@@ -48,6 +48,10 @@ check: $(VENV)/installed-dev
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Ten thousand single-file changes, and what is left of them on disk.
+storm: $(VENV)/installed-dev
+	STORM_CHANGES=$(or $(CHANGES),10000) $(BIN)/python -m pytest -s tests/integration/test_storm.py
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python tools/bench.py

@@ -192,7 +192,7 @@ class Schedule:
         default=15.0, metadata=about("Between two looks at the jobs that failed.", above=0, high=10_080)
     )
     maintain_minutes: float = field(
-        default=60.0, metadata=about("Between two compactions of the stores.", above=0, high=10_080)
+        default=60.0, metadata=about("Between two compactions of the stores, at most.", above=0, high=10_080)
     )
     verify_minutes: float = field(
         default=30.0,

@@ -21,7 +21,7 @@ from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text, is_set_aside, set_aside
 from memoryd.jobs.look import Stores
-from memoryd.jobs.maintain import maintain
+from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors
 from memoryd.jobs.schedule import Schedule
@@ -102,6 +102,14 @@ class Engine:
         self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
         self.vectorizer = Vectorizer(
             self.semantics, self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
+        )
+        self.upkeep = Upkeep(
+            self.database,
+            self.semantics,
+            self.generations,
+            self.cache,
+            shared_cache=paths.embeddings.parent != paths.data_dir,
+            stopping=self.worker.stopping,
         )
         self.schedule = Schedule(clock)
         self.stores = Stores(
@@ -220,6 +228,7 @@ class Engine:
         outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
         if outcome in ("indexed", "skipped", "forgotten"):
             self.verifier.proofs.note_change(job.workspace, job.path)
+        self._maintain_if_due()
         return {"outcome": outcome}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
@@ -231,12 +240,18 @@ class Engine:
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
+        self.upkeep.check_room()
         done = self.vectorizer.run(jobs)
         self.queue.enqueue("calibrate", afresh=False)
+        self._maintain_if_due()
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
         return {"measured": calibrate(self.database, self.semantics, self.queue)}
+
+    def _maintain_if_due(self) -> None:
+        if self.upkeep.is_due():
+            self.queue.enqueue("maintain")
 
     def _repair(self, _jobs: Sequence[Job]) -> Facts:
         return {**repair_vectors(self.stores, self.clock)}
@@ -246,7 +261,7 @@ class Engine:
         return {"drift": len(verdict.drift), "repaired": len(verdict.repaired)} if verdict else {"skipped": True}
 
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
-        return {**maintain(self.database, self.semantics, self.generations, self.cache)}
+        return {**self.upkeep.run()}
 
     # -- healing ------------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ def full_status(
     reasons.extend(_healing(engine))
     if trouble := engine.worker.ledger_trouble:
         reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
-    proof = last_proof(engine)
+    proof = last_proof(engine, workspaces)
     if proof and proof["kinds"].keys() - {"unavailable"}:  # what is away is told of above
         kinds = ", ".join(f"{count} {kind}" for kind, count in proof["kinds"].items())
         reasons.append(_reason("drift", f"not in sync: {kinds}", "Run 'memoryd verify --repair'"))

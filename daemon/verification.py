@@ -30,11 +30,17 @@ def verify(engine: Engine, workspaces: Sequence[str], *, repair: bool) -> dict[s
     }
 
 
-def last_proof(engine: Engine) -> dict[str, Any] | None:
-    """The last proof, for status; None = nothing was proven yet."""
+def last_proof(engine: Engine, workspaces: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The last proof, for status, which has just looked at the workspaces; None = nothing was proven yet."""
     proof, changed = engine.verifier.proofs.last()
     if proof is None:
         return None
+    unread = 0  # files that wait to be read, beyond those that status lists
+    for workspace in workspaces:
+        listed = [entry for entry in workspace["pending_files"] if entry["phase"] == "text"]
+        changed.update((workspace["name"], entry["path"]) for entry in listed)
+        if len(listed) == len(workspace["pending_files"]):
+            unread += workspace["pending"] - len(listed)
     return {
         "in_sync": proof.in_sync,
         "at": datetime.fromtimestamp(proof.at, UTC).isoformat(timespec="seconds"),
@@ -44,5 +50,5 @@ def last_proof(engine: Engine) -> dict[str, Any] | None:
         "kinds": count_kinds(proof.drift),
         "found": [asdict(entry) for entry in proof.drift[:LISTED]],
         "pending": proof.pending,
-        "changed_since": changed,
+        "changed_since": len(changed) + unread,
     }

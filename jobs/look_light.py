@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from memoryd.jobs.look import Look, Stores, look_at_keywords, look_at_strays, scan_or_tell
+from memoryd.jobs.look import Look, Stores
+from memoryd.jobs.look_documents import look_at_strays, scan_or_tell
+from memoryd.jobs.look_keywords import look_at_keywords
 from memoryd.jobs.look_vectors import look_at_vectors
 from memoryd.store.keywords import TABLES, count_faults
 from memoryd.store.model import document_id

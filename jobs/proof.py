@@ -29,10 +29,10 @@ class Proofs:
         self._changed: set[tuple[str, str]] = set()  # documents, since the last proof
         self._meanwhile: set[tuple[str, str]] = set()  # documents, since the look that goes on began
 
-    def last(self) -> tuple[Proof | None, int]:
-        """The last proof, and how many documents changed since."""
+    def last(self) -> tuple[Proof | None, set[tuple[str, str]]]:
+        """The last proof, and the documents that changed since."""
         with self._lock:
-            return self._last, len(self._changed)
+            return self._last, set(self._changed)
 
     def needs_full_look(self) -> bool:
         """Whether a light look would claim too much: the last full one ended with drift."""

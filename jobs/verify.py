@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import structlog
 
 from memoryd.jobs.drift import Drift, count_kinds
-from memoryd.jobs.look import Look, Stores, look_at_documents, look_at_keywords, look_at_strays
+from memoryd.jobs.look import Look, Stores
+from memoryd.jobs.look_documents import look_at_documents, look_at_strays
+from memoryd.jobs.look_keywords import look_at_keywords
 from memoryd.jobs.look_light import look_lightly
 from memoryd.jobs.look_vectors import look_at_vectors
 from memoryd.jobs.proof import Proof, Proofs

@@ -28,6 +28,7 @@ from memoryd.store.database import (
 from memoryd.store.errors import StoreCorrupt
 from memoryd.store.failpoints import failpoint
 from memoryd.store.protocols import Clock, Vectors
+from memoryd.store.space import fold_log, reclaim_pages
 
 log = structlog.get_logger()
 
@@ -43,6 +44,15 @@ CREATE TABLE IF NOT EXISTS embeddings (
 """
 _DAY = 86_400
 _LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, for rows without a checksum
+_LEAST_SPARE = 512  # rows that no passage uses and that are kept even by a small memory
+# What is kept of an earlier state of the notes, a branch that is checked out again for instance: as much again as is
+# in use, the last used first.
+_SPARE = """
+DELETE FROM embeddings WHERE (fingerprint, text_hash) IN (
+    SELECT fingerprint, text_hash FROM embeddings WHERE text_hash NOT IN (SELECT text_hash FROM in_use)
+     ORDER BY used_day DESC
+     LIMIT -1 OFFSET max(?, (SELECT count(*) FROM embeddings WHERE text_hash IN (SELECT text_hash FROM in_use))))
+"""
 
 
 class SqliteCache:
@@ -132,8 +142,11 @@ class SqliteCache:
             self._write(f"{statement} VALUES (?, ?, ?, ?, ?)", rows)
             failpoint("cache.keep.after")
 
-    def prune(self, in_use: Iterable[bytes], unused_days: int) -> int:
-        """Drop what no passage uses and what was not used for a while."""
+    def prune(self, in_use: Iterable[bytes], unused_days: int, *, is_shared: bool = False) -> int:
+        """Drop what no passage uses: what was not used for a while, and what is more than all that is used.
+
+        ``is_shared`` says that other indexes use it too, of which ``in_use`` knows nothing: age alone counts then.
+        """
         oldest = int(self._clock() // _DAY) - unused_days
         with self._errors():
             self._sql.execute("CREATE TEMP TABLE IF NOT EXISTS in_use (text_hash BLOB PRIMARY KEY) WITHOUT ROWID")
@@ -144,8 +157,16 @@ class SqliteCache:
                 "DELETE FROM embeddings WHERE used_day < ? AND text_hash NOT IN (SELECT text_hash FROM in_use)",
                 (oldest,),
             ).rowcount
+            if not is_shared:
+                dropped += self._sql.execute(_SPARE, (_LEAST_SPARE,)).rowcount
             failpoint("cache.prune.after")
-            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._sql.execute("DELETE FROM in_use")
+            (left,) = self._sql.execute("SELECT count(*) FROM embeddings").fetchone()
+            if dropped > left:  # what is left lies scattered, and is less than what went
+                self._sql.execute("VACUUM")
+            while reclaim_pages(self._sql):
+                pass
+            fold_log(self._sql)
         return dropped
 
     def bytes_on_disk(self) -> int:

@@ -17,10 +17,12 @@ from pathlib import Path
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.failpoints import failpoint
 from memoryd.store.folding import FOLD_VERSION, fold, words
+from memoryd.store.space import fold_log, free_share, reclaim_pages
 
 _BUSY_SECONDS = 5.0
 _DRAIN_SECONDS = 10.0  # for reads under way to end, once they are cut off
 _TABLES = {"meta", "documents", "passages", "chunks", "generations", "vectors", "jobs"}
+_WAL_BYTES = 16 * 2**20  # what is left of a longer write-ahead log once it is folded back
 
 OnDamage = Callable[[StoreCorrupt], None]
 
@@ -105,11 +107,22 @@ class Database:
             sql.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         return row is None or row[0] != value
 
+    def reclaim(self) -> int:
+        """Give pages that hold nothing back to the file system, and fold the WAL back; returns the bytes freed.
+
+        A portion at a time, so that no writer waits for long.
+        """
+        freed = 0
+        while portion := self._reclaim_portion():
+            freed += portion
+        self.checkpoint()
+        return freed
+
     def checkpoint(self) -> None:
         """Fold the WAL back into the file, so that it cannot grow without end."""
         with self._lock, self._errors():
             failpoint("ledger.checkpoint.before")
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            fold_log(self._writer)
             failpoint("ledger.checkpoint.after")
 
     def check(self, seconds: float) -> bool:
@@ -139,6 +152,10 @@ class Database:
                 self._writer = self._open()
             self._refusal = None
 
+    def _reclaim_portion(self) -> int:
+        with self._lock, self._errors():
+            return reclaim_pages(self._writer)
+
     def close(self) -> None:
         """Refuse what comes from here on. A read that is under way keeps its connection until it ends."""
         with self._lock, self._pool:
@@ -153,6 +170,11 @@ class Database:
 
     def bytes_on_disk(self) -> int:
         return file_bytes(self.path)
+
+    def free_share(self) -> float:
+        """The part of the file that holds nothing."""
+        with self.read() as sql:
+            return free_share(sql)
 
     def _take_reader(self) -> sqlite3.Connection:
         with self._pool:
@@ -226,11 +248,14 @@ def quick_check(connection: sqlite3.Connection, path: Path, seconds: float) -> b
 def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        if not query_only and connection.execute("PRAGMA page_count").fetchone() == (0,):
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written, or it has no effect
         # A chunk that has lost its passages has no text at all: it must still be possible to look at it and forget it.
         connection.create_function("fold", 1, lambda text: fold(text or ""), deterministic=True)
         connection.create_function("words", 1, lambda text: words(text or ""), deterministic=True)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         if query_only:

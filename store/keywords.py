@@ -84,6 +84,21 @@ def repair_keywords(sql: sqlite3.Connection, faults: KeywordFaults) -> bool:
     return True
 
 
+def count_segments(sql: sqlite3.Connection, table: str) -> int:
+    """In how many pieces an index lies: deleted words stay in the older ones until they are merged."""
+    return int(sql.execute(f"SELECT count(DISTINCT segid) FROM {table}_idx").fetchone()[0])  # noqa: S608 - ours
+
+
+def merge_segments(sql: sqlite3.Connection, table: str, pages: int) -> bool:
+    """Merge the pieces of an index by about so many pages of work; returns whether more is to be done.
+
+    A negative number begins with all pieces, a positive one goes on.
+    """
+    before = sql.total_changes
+    sql.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608 - ours
+    return sql.total_changes - before >= 2  # as FTS5 documents it: its own bookkeeping is one
+
+
 def _texts(sql: sqlite3.Connection, table: str, rows: Collection[int] | None = None) -> Iterator[tuple[int, str, str]]:
     query = f"SELECT id, heading, text FROM {_VIEWS[table]}"  # noqa: S608 - ours
     if rows is None:

@@ -27,9 +27,11 @@ from memoryd.store.quarantine import folder_bytes
 
 log = structlog.get_logger()
 
+COMPACT_AFTER = 256  # commits
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _DELETE_BATCH = 1000
 _SCAN_ROWS = 4096
+_ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
 _LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, as it was written
 _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
@@ -44,16 +46,20 @@ class LanceVectors:
         *,
         mirror_rows: int = MIRROR_ROWS,
         on_damage: OnDamage = ignore_damage,
+        compact_after: int = COMPACT_AFTER,
     ) -> None:
         self.folder = folder
         self.name = _table_name(fingerprint)
         self._path = table_path(folder, fingerprint)
         self._dimension = dimension
         self._mirror_rows = mirror_rows
+        self._compact_after = compact_after
         self._on_damage = on_damage
         with translated_errors(self._path):
             self._table = _open_table(folder, self.name, dimension)
             self._mirror = self._load_mirror()
+            self._commits = len(self._table.list_versions())  # since it was compacted, as far as can be told
+            self._rows = self._table.count_rows()  # when that was counted last
 
     def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
         if not ids:
@@ -74,6 +80,7 @@ class LanceVectors:
             failpoint("vectors.upsert.before")
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             self._commit(lambda: merge.execute(rows))
+            self._commits += 1
             failpoint("vectors.upsert.after")
         if self._mirror is not None:
             self._mirror.upsert(ids, documents, vectors)
@@ -87,6 +94,7 @@ class LanceVectors:
                 listed = ",".join(map(str, ordered[start : start + _DELETE_BATCH]))
                 failpoint("vectors.delete.before")
                 self._commit(partial(self._table.delete, f"id IN ({listed})"))
+                self._commits += 1
                 failpoint("vectors.delete.after")
         if self._mirror is not None:
             self._mirror.delete(ids)
@@ -132,7 +140,23 @@ class LanceVectors:
             warnings.simplefilter("ignore", UserWarning)
             failpoint("vectors.compact.before")
             self._commit(lambda: self._table.optimize(cleanup_older_than=age, delete_unverified=True))
+            self._commits, self._rows = 0, self._table.count_rows()
             failpoint("vectors.compact.after")
+
+    def backlog(self) -> float:
+        # Compaction may rewrite the whole table, so a large one waits for more.
+        return float(self._commits / max(self._compact_after, self._rows / _ROWS_A_COMMIT))
+
+    def rewrite(self) -> None:
+        # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
+        import lancedb
+
+        with self._errors():
+            rows = self._table.to_arrow()
+            database = lancedb.connect(self.folder)
+            database.drop_table(self.name)
+            self._table = database.create_table(self.name, rows, schema=_schema(self._dimension))
+            self._commits, self._rows = 0, rows.num_rows
 
     def stats(self) -> VectorStats:
         with self._errors():

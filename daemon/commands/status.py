@@ -168,6 +168,8 @@ def describe_proof(proof: dict[str, Any] | None) -> str:
         words = f"not in sync at {at}: {kinds} ('memoryd verify' names them)"
     if proof["root"]:
         words += f" · root {proof['root'][:12]}"
+    if proof["pending"]:
+        words += f", but for {plural(proof['pending'], 'file')} in hand then"
     if proof["changed_since"]:
         words += f"; {plural(proof['changed_since'], 'file')} changed since"
     return words

@@ -13,7 +13,7 @@ import pytest
 
 from memoryd.store.errors import StoreCorrupt, StoreUnavailable
 from memoryd.store.protocols import VectorIndex, Vectors
-from memoryd.store.vectors import LanceVectors, table_path
+from memoryd.store.vectors import LanceVectors, stored_rows, table_path
 from tests.support.memory_vectors import MemoryVectors
 
 DIMENSION = 8
@@ -286,6 +286,22 @@ def test_stats_tell_rows_and_bytes(index: VectorIndex) -> None:
     assert stats.fragments >= 1
 
 
+def test_writing_anew_and_reopening_keep_every_row(index: VectorIndex) -> None:
+    vectors = unit(30)
+    for row in range(30):
+        index.upsert([row], [row % 3], vectors[row : row + 1])
+    index.delete([0, 1])
+    before = index.search(vectors[5], 100)
+    index.rewrite()
+    assert index.stats().fragments <= 1
+    assert index.search(vectors[5], 100) == before
+    index.reopen()
+    assert index.search(vectors[5], 100) == before
+    assert index.ids() == set(range(2, 30))
+    fill(index)
+    assert index.ids() == set(range(30))
+
+
 # -- LanceDB alone --------------------------------------------------------------------------------------------
 
 
@@ -296,6 +312,38 @@ def test_rows_outlive_the_process(make_durable: MakeIndex, tmp_path: Path) -> No
     second = make_durable(tmp_path)
     assert second.ids() == set(range(20)) - {7}
     assert second.search(vectors[0], 100) == pytest.approx(first.search(vectors[0], 100))
+
+
+def test_backlog_grows_with_commits_and_outlives_the_process(tmp_path: Path) -> None:
+    def reopened() -> LanceVectors:
+        return LanceVectors(tmp_path, "f1", DIMENSION, compact_after=10)
+
+    index = reopened()
+    assert index.backlog() < 1
+    for row in range(10):
+        fill(index, 1, first=row)
+    assert index.backlog() >= 1
+    assert reopened().backlog() >= 1
+    index.compact()
+    assert index.backlog() == 0
+    assert reopened().backlog() < 1
+
+
+def test_stored_rows_are_those_on_disk_and_not_those_remembered(make_durable: MakeIndex, tmp_path: Path) -> None:
+    index = make_durable(tmp_path)
+    vectors = fill(index)
+    behind = make_durable(tmp_path)
+    behind.delete([3])
+    ((ids, documents, matrix),) = stored_rows(tmp_path, "f1", DIMENSION)
+    assert ids == [row for row in range(20) if row != 3]
+    assert set(documents) == {1}
+    assert np.array_equal(matrix, np.delete(vectors, 3, axis=0))
+    ((ids, _, matrix),) = stored_rows(tmp_path, "f1", DIMENSION, with_vectors=False)
+    assert (len(ids), matrix.size) == (19, 0)
+    index.reopen()
+    assert 3 not in index.vectors([3])
+    assert list(stored_rows(tmp_path, "f2", DIMENSION)) == []
+    assert list(stored_rows(tmp_path / "nowhere", "f1", DIMENSION)) == []
 
 
 def test_generations_do_not_mix(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memoryd.jobs.maintain import MOST_VERSIONS
 from memoryd.store.failpoints import arm
-from memoryd.store.vectors import LanceVectors
+from memoryd.store.vectors import COMPACT_AFTER, LanceVectors
 from tests.support.engine import Memory
 from tests.support.waiting import eventually
 
@@ -51,7 +50,7 @@ def test_compaction_that_fails_for_a_day_is_told_and_what_it_leaves_is_bounded(t
         index = engine.semantics.index()
         (held,) = index.ids()
         row = index.vectors([held])[held].reshape(1, -1)
-        for _ in range(MOST_VERSIONS + 1):
+        for _ in range(2 * COMPACT_AFTER):
             index.upsert([held], [0], row)
         grown = index.stats()
         engine.queue.enqueue("maintain")

@@ -20,7 +20,8 @@ import pytest
 from memoryd.daemon.commands.status import describe_proof
 from memoryd.daemon.config import Workspace
 from memoryd.daemon.methods import Methods
-from memoryd.jobs.look import Look, look_at_documents
+from memoryd.jobs.look import Look
+from memoryd.jobs.look_documents import look_at_documents
 from memoryd.jobs.repair import repair_ledger
 from memoryd.store.errors import InvalidParams, ModelMissing
 from tests.support.engine import Gate, Memory, ledger_of
@@ -532,6 +533,7 @@ def test_status_tells_when_it_was_proven_and_what_changed_since(memory: Memory) 
     assert (proof["in_sync"], proof["light"], proof["drift"], proof["changed_since"]) == (True, True, 0, 0)
     assert re.fullmatch(r"in sync, proven at \d\d:\d\d:\d\d", describe_proof(proof))
     memory.write("memory/goats.md", "Changed.\n")
+    assert describe_proof(memory.status()["proof"]).endswith("; 1 file changed since")  # nobody has noticed yet
     memory.look()
     assert describe_proof(memory.status()["proof"]).endswith("; 1 file changed since")
     result = verify(memory)

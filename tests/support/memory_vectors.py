@@ -34,6 +34,12 @@ class MemoryVectors:
     def compact(self) -> None:
         """Nothing is ever left over."""
 
+    def backlog(self) -> float:
+        return 0.0
+
+    def rewrite(self) -> None:
+        """Nothing is ever left over."""
+
     def reopen(self) -> None:
         """There is nothing else to look at."""
 

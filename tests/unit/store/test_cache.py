@@ -174,3 +174,42 @@ def test_bytes_on_disk_grow_with_what_is_kept(cache: SqliteCache) -> None:
     before = cache.bytes_on_disk()
     cache.keep("f1", {f"{number}".encode(): np.zeros(384, np.float32) for number in range(100)})
     assert cache.bytes_on_disk() > before > 0
+
+
+def test_no_more_is_kept_of_what_is_not_used_than_of_what_is(cache: SqliteCache, clock: SetClock) -> None:
+    for number in range(2000):
+        cache.keep("f1", {f"old {number}".encode(): VECTOR})
+    clock.move(DAY)
+    used = {f"used {number}".encode(): VECTOR for number in range(600)}
+    cache.keep("f1", used | {b"unused today": VECTOR})
+    assert cache.prune(used, unused_days=30) == 2001 - 600
+    assert len(cache.find("f1", list(used))) == 600
+    assert cache.find("f1", [b"unused today"])  # the last used stay
+    assert cache.prune(used, unused_days=30) == 0
+
+
+def test_small_memory_keeps_some_of_what_it_does_not_use(cache: SqliteCache) -> None:
+    cache.keep("f1", {f"old {number}".encode(): VECTOR for number in range(2000)})
+    assert cache.prune([], unused_days=30) == 2000 - 512
+
+
+def test_cache_that_others_use_too_is_pruned_by_age_alone(cache: SqliteCache, clock: SetClock) -> None:
+    cache.keep("f1", {f"theirs {number}".encode(): VECTOR for number in range(2000)})
+    assert cache.prune([], unused_days=30, is_shared=True) == 0
+    clock.move(31 * DAY)
+    assert cache.prune([], unused_days=30, is_shared=True) == 2000
+
+
+def test_pruned_cache_gives_its_space_back(cache: SqliteCache, clock: SetClock) -> None:
+    vector = np.zeros(384, np.float32)
+    cache.keep("f1", {f"{number}".encode(): vector for number in range(5000)})
+    before = cache.bytes_on_disk()
+    cache.prune([], unused_days=30)
+    assert cache.bytes_on_disk() < before / 8  # about a tenth of the rows is left
+
+
+def test_looking_is_not_using(cache: SqliteCache, clock: SetClock) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    clock.move(31 * DAY)
+    assert np.array_equal(cache.peek("f1", [b"a", b"b"])[b"a"], VECTOR)
+    assert cache.prune([], unused_days=30) == 1
