@@ -19,6 +19,7 @@ def maintain(database: Database, semantics: Semantics, generations: Generations,
     removed = 0
     generation = semantics.generation()
     if generation is not None:
+        semantics.index().ids()  # compacting alone does not notice that what there is nothing to do about is damaged
         orphans = generations.orphans(generation.id)
         if orphans:
             semantics.index().delete(orphans)
