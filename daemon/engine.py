@@ -34,7 +34,7 @@ from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
 from memoryd.store.document_rows import distrust_scopes
 from memoryd.store.documents import Documents
-from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt
+from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
@@ -178,13 +178,23 @@ class Engine:
 
     def is_current(self) -> bool:
         """Whether nothing is left to do that can be done now: what failed before waits for its own time."""
+        try:
+            return self._has_nothing_to_do()
+        except (StoreCorrupt, StoreUnavailable):
+            if self.healer.is_due():  # the ledger is being begun anew this very moment
+                return False
+            raise
+
+    def _has_nothing_to_do(self) -> bool:
+        if self._ledger_is_new or self.healer.is_due():
+            return False
         waiting = self.queue.waiting_kinds()
         if "verify" not in waiting:
             self._first_look_due = False
         return self._is_indexed(waiting) and not self._first_look_due
 
     def _is_indexed(self, waiting: set[str]) -> bool:
-        if waiting & {"reconcile", "index"} or self._ledger_is_new or self.healer.is_due():
+        if waiting & {"reconcile", "index"}:
             return False
         return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
 

@@ -105,6 +105,7 @@ class Upkeep:
         if generation is None:
             return {}
         index = self._semantics.index()
+        index.ids()  # compacting alone does not notice damage in what there is nothing to do about
         orphans = self._generations.orphans(generation.id)
         if orphans:
             index.delete(orphans)

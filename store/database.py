@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
@@ -20,7 +21,8 @@ from memoryd.store.folding import FOLD_VERSION, fold, words
 from memoryd.store.space import fold_log, free_share, reclaim_pages
 
 _BUSY_SECONDS = 5.0
-_DRAIN_SECONDS = 10.0  # for reads under way to end, once they are cut off
+_DRAIN_SECONDS = 10.0  # for reads under way to end, …
+_CUT_OFF_SECONDS = 0.02  # … cut off this often
 _TABLES = {"meta", "documents", "passages", "chunks", "generations", "vectors", "jobs"}
 _WAL_BYTES = 16 * 2**20  # what is left of a longer write-ahead log once it is folded back
 
@@ -139,10 +141,7 @@ class Database:
         with self._lock:
             with self._pool:
                 self._refusal = _rebuilding_error
-                for reader in self._reading:
-                    reader.interrupt()
-                if not self._pool.wait_for(lambda: not self._reading, _DRAIN_SECONDS):
-                    raise StoreUnavailable("The ledger is damaged, and still being read", hint="memoryd tries again")
+                self._cut_off_readers()
                 # All of them before the files move: the last one to close removes the log, by its name.
                 for connection in (*self._idle, self._writer):
                     connection.close()
@@ -183,6 +182,16 @@ class Database:
             reader = self._idle.pop() if self._idle else connect(self.path, query_only=True)
             self._reading.add(reader)
             return reader
+
+    def _cut_off_readers(self) -> None:
+        """With the pool held. Again and again: only a statement that has begun can be cut off."""
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        while self._reading:
+            if time.monotonic() > deadline:
+                raise StoreUnavailable("The ledger is damaged, and still being read", hint="memoryd tries again")
+            for reader in self._reading:
+                reader.interrupt()
+            self._pool.wait(_CUT_OFF_SECONDS)
 
     def _give_back(self, reader: sqlite3.Connection) -> None:
         with self._pool:
@@ -229,6 +238,7 @@ def _refold(writer: sqlite3.Connection) -> None:
 
 def quick_check(connection: sqlite3.Connection, path: Path, seconds: float) -> bool:
     """Whether the file's structure was found sound; False if there was no time to look at all of it."""
+    connection.execute("PRAGMA shrink_memory")  # what is on disk is to be looked at, not what was read before
     alarm = threading.Timer(seconds, connection.interrupt)
     alarm.start()
     try:

@@ -288,7 +288,7 @@ def translate(error: Exception, table: Path) -> MemorydError:
         return StoreUnavailable(f"The vectors cannot be written: {table.parent}", hint="Check the folder's permissions")
     if any(f"os error {number})" in words for number in _PASSING) or "commit conflict" in words.lower():
         return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
-    if any(sign in words for sign in ("orrupt", "not found", "Not found", "Invalid", "invalid", "LanceError")):
+    if any(sign in words for sign in ("orrupt", "not found", "Not found", "Invalid", "invalid", "LanceError", "panic")):
         return _damaged(table, _first_line(words))
     return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
 
