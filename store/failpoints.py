@@ -7,7 +7,7 @@ environment names it when the program starts::
 
 What can happen: ``kill`` (the process ends as by SIGKILL), ``error`` (an I/O error of the kind that the boundary's
 library raises), ``full`` (the same for a full disk), ``bug`` (an exception that nobody foresaw), ``pause:SECONDS``.
-``@3`` is from the third time on, ``@1-2`` the first two times.
+``@3`` is from the third time on, ``@1-2`` the first two times; ``?FILE`` at the end: only once that file exists.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -77,7 +78,9 @@ POINTS: Final = (
     "model.manifest.written",
 )
 
-_SPEC = re.compile(r"(?P<name>[\w.]+)=(?P<action>kill|error|full|bug|pause:[\d.]+)(@(?P<first>\d+)(-(?P<last>\d+))?)?")
+_SPEC = re.compile(
+    r"(?P<name>[\w.]+)=(?P<action>kill|error|full|bug|pause:[\d.]+)(@(?P<first>\d+)(-(?P<last>\d+))?)?(\?(?P<file>.+))?"
+)
 
 
 @dataclass(slots=True)
@@ -85,6 +88,7 @@ class _Trigger:
     action: str
     first: int
     last: int | None
+    file: Path | None
     reached: int = 0
 
 
@@ -106,8 +110,12 @@ def arm(text: str) -> None:
         if match is None or match["name"] not in POINTS:
             problems.append(f"{VARIABLE}: {part!r} names no fail point, or nothing that can happen there")
             continue
-        last = match["last"]
-        triggers[match["name"]] = _Trigger(match["action"], int(match["first"] or 1), int(last) if last else None)
+        triggers[match["name"]] = _Trigger(
+            match["action"],
+            int(match["first"] or 1),
+            int(match["last"]) if match["last"] else None,
+            Path(match["file"]) if match["file"] else None,
+        )
     if problems:
         raise ConfigInvalid(tuple(problems), hint=f"{VARIABLE} is for memoryd's own tests: unset it")
     _armed.clear()
@@ -118,7 +126,7 @@ def arm(text: str) -> None:
 
 def _reach(name: str) -> None:
     trigger = _armed.get(name)
-    if trigger is None:
+    if trigger is None or (trigger.file is not None and not trigger.file.exists()):
         return
     with _lock:
         trigger.reached += 1

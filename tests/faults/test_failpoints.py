@@ -14,11 +14,12 @@ from tests.support.soundness import OFTEN, check_sound, tidy
 from tests.support.waiting import eventually
 
 ONCE_EVER = ("ledger.migrate", "vectors.create")  # boundaries of an index that is being made
+AT_EACH_START = (*ONCE_EVER, "queue.recover", "generation.flip")
 FAILING = {  # boundaries that are reached only after something else has failed
     "queue.settle.before": "vectors.upsert.before=error@1-1",
     "queue.settle.after": "cache.keep.before=bug@1-2",  # the batch, and then the first alone: it is parked
 }
-AT_THE_START = ("ledger.migrate", "queue.recover", "ledger.commit", "generation.flip", "vectors.create")
+TOLD = (*AT_EACH_START, "ledger.commit")  # boundaries of the start: an error there is told, or waits for a while
 ALSO_AFTER = (  # where a library may fail though what it was asked for is done
     "cache.keep.after",
     "vectors.upsert.after",
@@ -62,19 +63,44 @@ def check_after(machine: Machine, daemon: Daemon) -> None:
     assert daemon.found("harbour") == []
 
 
-@pytest.mark.parametrize("point", OF_THE_DAEMON)
-def test_killed_there_it_comes_back_sound(shared: Machine, point: str) -> None:
-    machine = shared
-    if point.startswith(ONCE_EVER):
-        shutil.rmtree(machine.data)
-    armed = ",".join(filter(None, (f"{point}=kill", FAILING.get(point))))
-    machine.env = OFTEN | {"MEMORYD_FAILPOINTS": armed}
-    victim = machine.start()
-    change_everything(machine, point)
-    eventually(lambda: victim.process.poll() is not None, what=f"{point} was reached")
-    assert victim.process.returncode == -9, victim.log()
-    assert f'"point": "{point}"' in victim.log()
+@pytest.mark.timeout(600)  # a daemon for each boundary
+@pytest.mark.parametrize("store", sorted({name.partition(".")[0] for name in OF_THE_DAEMON}))
+def test_killed_at_each_boundary_of_a_store_it_comes_back_sound(shared: Machine, store: str) -> None:
+    go = shared.folder / "go"  # it is killed once this file exists, and works as ever before
+    killed = ""
+    for point in [name for name in OF_THE_DAEMON if name.startswith(f"{store}.")]:
+        go.unlink(missing_ok=True)
+        armed = [f"{point}=kill?{go}", *([f"{FAILING[point]}?{go}"] if point in FAILING else [])]
+        shared.env = OFTEN | {"MEMORYD_FAILPOINTS": ",".join(armed)}
+        if point.startswith(ONCE_EVER):
+            shutil.rmtree(shared.data)
+        if point.startswith(AT_EACH_START):
+            go.touch()
+        victim = shared.start()
+        try:
+            if not go.exists():
+                victim.wait_until_it_answers()
+                if killed:  # there, the last time: this is the daemon that comes back from it
+                    check_after(shared, victim)
+                prepare(shared)
+                victim.settle()
+                go.touch()
+            change_everything(shared, point)
+            eventually(lambda victim=victim: victim.process.poll() is not None, what=f"{point} was reached")
+            assert victim.process.returncode == -9, victim.log()
+        finally:
+            victim.kill()
+        assert f'"point": "{point}"' in victim.log()
+        assert "Traceback" not in victim.log() or point in FAILING, victim.log()
+        killed = point
+        if point.startswith(AT_EACH_START):
+            come_back(shared)
+            killed = ""
+    if killed:
+        come_back(shared)
 
+
+def come_back(machine: Machine) -> None:
     machine.env = {}
     daemon = machine.start()
     try:
@@ -94,7 +120,7 @@ def test_every_boundary_failing_once_loses_nothing(machine: Machine, action: str
     with machine.daemon() as daemon:
         daemon.settle()
     armed = [f"{name}={action}@1-1" for name in OF_THE_DAEMON if name.endswith(".before") or name in ALSO_AFTER]
-    armed = [part for part in armed if not part.startswith(AT_THE_START)]
+    armed = [part for part in armed if not part.startswith(TOLD)]
     armed += [f"ledger.commit.before={action}@30-30", f"ledger.commit.after={action}@40-40"]
     machine.env = OFTEN | {"MEMORYD_FAILPOINTS": ",".join(armed)}
     with machine.daemon() as daemon:

@@ -63,6 +63,16 @@ def test_point_fails_from_the_nth_time_or_for_some_times() -> None:
     failpoint("queue.settle.before")
 
 
+def test_point_can_wait_for_a_file(tmp_path: Path) -> None:
+    arm(f"queue.claim.after=bug@2?{tmp_path / 'go'}")
+    for _ in range(3):
+        failpoint("queue.claim.after")
+    (tmp_path / "go").touch()
+    failpoint("queue.claim.after")
+    with pytest.raises(RuntimeError):
+        failpoint("queue.claim.after")
+
+
 @pytest.mark.parametrize(
     ("point", "kind"),
     [
