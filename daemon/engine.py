@@ -21,10 +21,12 @@ from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text
 from memoryd.jobs.maintain import maintain
+from memoryd.jobs.meaning import Models
+from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.scope import parse_rule
-from memoryd.jobs.semantics import LoadEmbedder, Semantics
+from memoryd.jobs.semantics import Semantics
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
@@ -41,11 +43,13 @@ from memoryd.store.queue import Queue
 log = structlog.get_logger()
 
 CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was not in good order
-EMBED_BATCH = 32  # documents whose passages are embedded and committed together
+EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
+FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
+_DAY = 86_400
 
 
 class Engine:
-    def __init__(self, config: Config, paths: Paths, load_embedder: LoadEmbedder, clock: Clock = time.time) -> None:
+    def __init__(self, config: Config, paths: Paths, models: Models, clock: Clock = time.time) -> None:
         if not config.workspaces:  # with nothing to serve, everything known would be forgotten
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
         self.config = config
@@ -87,7 +91,7 @@ class Engine:
         self.documents = Documents(self.database)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
-        self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
+        self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
         self.llm = make_language_model(config.llm, os.environ)
         hyde = config.search.hyde
         self.hypotheses = Hypotheses(
@@ -98,7 +102,7 @@ class Engine:
         )
         self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
         self.vectorizer = Vectorizer(
-            self.semantics, self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
+            self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
         )
         self.schedule = Schedule()
 
@@ -156,9 +160,11 @@ class Engine:
         if self._ledger_is_new or self.healer.is_due():
             return False
         waiting = self.queue.waiting_kinds()
-        if waiting & {"reconcile", "index"}:
+        if waiting & {"reconcile", "index"} or not self.semantics.settled():
             return False
-        return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
+        if self.semantics.filling() and ("fill" in waiting or self.semantics.is_filled()):
+            return False
+        return not self.semantics.ready() or not waiting & {"embed", "calibrate"}
 
     def _enqueue(self, jobs: Sequence[tuple[str, str, str]]) -> None:
         try:
@@ -177,11 +183,22 @@ class Engine:
     def _vector_lane(self) -> Lane:
         return Lane(
             "vectors",
-            {"embed": self._embed, "calibrate": self._calibrate, "maintain": self._maintain},
-            batch={"embed": EMBED_BATCH},
-            ready=lambda kind: kind == "maintain" or self.semantics.ready(),
-            tend=self._tend_stores,
+            {
+                "embed": self._embed,
+                "fill": self._fill,
+                "calibrate": self._calibrate,
+                "maintain": self._maintain,
+                "prune": self._prune,
+            },
+            batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
+            ready=self._can_run,
+            tend=self._tend,
         )
+
+    def _can_run(self, kind: str) -> bool:
+        if kind in ("maintain", "prune"):
+            return True
+        return self.semantics.filling() is not None if kind == "fill" else self.semantics.ready()
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
@@ -194,15 +211,45 @@ class Engine:
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
-        done = self.vectorizer.run(jobs)
+        done = self.vectorizer.run(jobs, self.semantics.serving())
+        if self.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
+            self.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
         self.queue.enqueue("calibrate")
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
+    def _fill(self, jobs: Sequence[Job]) -> Facts:
+        filling = self.semantics.filling()
+        if filling is None:  # given up this very moment, and the jobs with it
+            return {}
+        done = self.vectorizer.run(jobs, filling)
+        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
-        return {"measured": calibrate(self.database, self.semantics, self.queue)}
+        if "embed" in self.queue.waiting_kinds():  # there will be another time
+            return {"measured": False}
+        return {"measured": calibrate(self.database, self.semantics.serving())}
 
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
-        return {**maintain(self.database, self.semantics, self.generations, self.cache)}
+        facts = maintain(self.database, self.semantics.in_use(), self.generations, self.cache)
+        kept = self.config.embedder.keep_generations_days * _DAY
+        return {**facts, "generations_reclaimed": self._reclaim(self.clock() - kept)}
+
+    def _prune(self, _jobs: Sequence[Job]) -> Facts:
+        return {"generations_reclaimed": self._reclaim(self.clock())}
+
+    def _reclaim(self, retired_before: float) -> int:
+        folder, in_use = self.paths.vectors_dir, self.semantics.in_use()
+        return len(reclaim(self.generations, self.cache, folder, in_use, retired_before))
+
+    # -- a switch -----------------------------------------------------------------------------------------
+
+    def _tend(self) -> None:
+        """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""
+        self._tend_stores()
+        filling = self.semantics.filling()
+        if filling is not None and "fill" not in self.queue.waiting_kinds() and self.semantics.is_filled():
+            calibrate(self.database, filling)  # first: what noise looks like is another thing for each model
+            self.semantics.finish_switch(filling)
 
     # -- healing ------------------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ class Methods:
             query,
             search_settings(self._live.search(request.settings)),
             engine.database,
-            engine.semantics,
+            engine.semantics.now(),
             lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
             engine.hypotheses.imagine,
         )

@@ -7,6 +7,7 @@ same writer. Searches are served from the mirror while the table is small, from 
 from __future__ import annotations
 
 import errno
+import shutil
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ class LanceVectors:
         self._path = table_path(folder, fingerprint)
         self._dimension = dimension
         self._mirror_rows = mirror_rows
-        self._on_damage = on_damage
+        self.on_damage = on_damage
         with translated_errors(self._path):
             self._table = _open_table(folder, self.name, dimension)
             self._mirror = self._load_mirror()
@@ -151,13 +152,26 @@ class LanceVectors:
             with translated_errors(self._path):
                 yield
         except StoreCorrupt as error:
-            self._on_damage(error)
+            self.on_damage(error)
             raise
 
 
 def table_path(folder: Path, fingerprint: str) -> Path:
     """The folder of a generation's table."""
     return folder / f"vectors_{fingerprint}.lance"
+
+
+def known_fingerprints(folder: Path) -> set[str]:
+    """The generations that have a table on disk."""
+    return {table.stem.removeprefix("vectors_") for table in folder.glob("vectors_*.lance")}
+
+
+def drop_table(folder: Path, fingerprint: str) -> int:
+    """Remove a generation's vectors from disk; returns how many bytes that were."""
+    table = table_path(folder, fingerprint)
+    held = folder_bytes(table)
+    shutil.rmtree(table, ignore_errors=True)
+    return held
 
 
 def _schema(dimension: int) -> Any:

@@ -35,7 +35,7 @@ def test_one_generation_is_active_and_the_others_keep_their_vectors(ledger: Ledg
     ledger.put(make_document("memory/a.md", "one\n"))
     mark(ledger, generation, "one\n")
     other = ledger.generations.activate(EmbedderIdentity("larger", "f2", 8), ledger.clock())
-    assert ledger.generations.active() == other == Generation(other.id, "f2", "larger", 8)
+    assert ledger.generations.active() == other == Generation(other.id, "f2", "larger", 8, "", ledger.clock())
     assert ledger.generations.marked(other.id) == set()
     assert len(ledger.generations.marked(generation.id)) == 1
     assert ledger.generation() == generation
