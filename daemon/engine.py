@@ -24,6 +24,7 @@ from memoryd.jobs.maintain import maintain
 from memoryd.jobs.meaning import Models
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
+from memoryd.jobs.resplit import resplit
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.semantics import Semantics
@@ -38,7 +39,7 @@ from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
-from memoryd.store.queue import Queue
+from memoryd.store.queue import Queue, add_job
 
 log = structlog.get_logger()
 
@@ -160,7 +161,7 @@ class Engine:
         if self._ledger_is_new or self.healer.is_due():
             return False
         waiting = self.queue.waiting_kinds()
-        if waiting & {"reconcile", "index"} or not self.semantics.settled():
+        if waiting & {"reconcile", "index", "resplit"} or not self.semantics.settled():
             return False
         if self.semantics.filling() and ("fill" in waiting or self.semantics.is_filled()):
             return False
@@ -186,6 +187,7 @@ class Engine:
             {
                 "embed": self._embed,
                 "fill": self._fill,
+                "resplit": self._resplit,
                 "calibrate": self._calibrate,
                 "maintain": self._maintain,
                 "prune": self._prune,
@@ -198,6 +200,8 @@ class Engine:
     def _can_run(self, kind: str) -> bool:
         if kind in ("maintain", "prune"):
             return True
+        if kind == "resplit":  # without a model there is nothing to embed first
+            return self.semantics.settled()
         return self.semantics.filling() is not None if kind == "fill" else self.semantics.ready()
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
@@ -223,6 +227,12 @@ class Engine:
             return {}
         done = self.vectorizer.run(jobs, filling)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _resplit(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        workspace = self.workspaces[job.workspace]
+        meaning = self.semantics.serving() if self.semantics.ready() else None
+        return resplit(job, workspace, self.documents, self.index_settings, self.clock, self.vectorizer, meaning)
 
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
         if "embed" in self.queue.waiting_kinds():  # there will be another time
@@ -295,11 +305,15 @@ class Engine:
         """Read everything again if it is not read and split as it was when the ledger was written."""
         settings = self.index_settings
         for workspace in self.workspaces.values():
-            manner = f"{READING_VERSION} {CHUNKER_VERSION} {settings} {workspace.evergreen}"
+            manner = f"{READING_VERSION} {settings} {workspace.evergreen}"
             with self.database.write() as sql:  # all or nothing: a crash in between would leave the old chunks for good
                 read_differently = self.database.remember(f"reading:{workspace.name}", manner)
+                split_differently = self.database.remember(f"splitting:{workspace.name}", CHUNKER_VERSION)
                 scoped_differently = self.database.remember(f"scopes:{workspace.name}", f"{workspace.scopes}")
                 if scoped_differently:
                     distrust_scopes(sql, workspace.name)
                 if read_differently or scoped_differently:
                     self.documents.expire(workspace.name)
+                elif split_differently:
+                    for path in self.documents.known(workspace.name):
+                        add_job(sql, "resplit", workspace.name, path, self.clock())

@@ -20,6 +20,7 @@ from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.live_settings import LiveSettings
+from memoryd.daemon.model_methods import ModelMethods
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import (
     GetRequest,
@@ -75,6 +76,7 @@ class Methods:
             "index": Method(self.index, timeout_s=math.inf),
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
+            **ModelMethods(self._engine).table(),
         }
 
     def _again_if_healed(self, answer: Answerer) -> Answerer:

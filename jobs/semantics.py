@@ -107,6 +107,10 @@ class Semantics:
         """The generation that is filled beside the one that is searched."""
         return self._filling
 
+    def generation(self) -> Generation | None:
+        """The one that is searched, as far as it is open."""
+        return self._serving.generation if self._serving else None
+
     def index(self) -> VectorIndex:
         return self.now().index()
 
@@ -245,10 +249,14 @@ class Semantics:
 
     def _bring_up(self, models: Models) -> None:
         """Have the models' generation searched or, beside another one, filled."""
-        if any(meaning.generation.recipe == models.recipe for meaning in self.in_use()):
-            if self._serving and self._serving.generation.recipe == models.recipe:
-                self._stop_filling()
-            return
+        with self._changing:
+            if self._models is not models:  # changed or rolled back meanwhile
+                return
+            recipes = [meaning.generation.recipe for meaning in self.in_use()]
+            if models.recipe not in recipes[1:]:
+                self._stop_filling()  # of what is not wanted any more
+            if models.recipe in recipes:
+                return
         active = self._generations.active()
         if self._serving is None and active and active.recipe not in ("", models.recipe):
             self._bring_up_former(active, models)
@@ -309,6 +317,7 @@ class Semantics:
     def _serve(self, meaning: Meaning) -> None:
         """One row in the ledger, then one object: from here on this is searched."""
         before = self._serving
+        self._leaving = [entry for entry in self._leaving if entry[1] is not meaning.embedder]
         self._generations.flip(meaning.generation.id, self._clock())
         self._serving = meaning
         self._enqueue("embed", meaning.generation)
@@ -334,10 +343,11 @@ class Semantics:
         now = time.monotonic()
         for entry in list(self._leaving):
             if at_once or entry[0] <= now:
-                with self._turns.last(_CLOSE_S):
-                    self._leaving.remove(entry)
-                    entry[1].close()
-        waits = [max(0.0, at - now) for at, _ in self._leaving] + ([] if wait is None else [wait])
+                with self._turns.last(_CLOSE_S) as free:
+                    if free:  # one that is at work is closed the next time
+                        self._leaving.remove(entry)
+                        entry[1].close()
+        waits = [max(_CLOSE_S, at - now) for at, _ in self._leaving] + ([] if wait is None else [wait])
         return min(waits, default=None)
 
     # -- the index ----------------------------------------------------------------------------------------

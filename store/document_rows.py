@@ -10,9 +10,17 @@ import sqlite3
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 
-from memoryd.store.model import Chunk, Document, Passage, Superseding, document_id, embedding_text, stable_id
+from memoryd.store.model import (
+    Chunk,
+    Document,
+    Passage,
+    Superseding,
+    document_id,
+    embedding_hash,
+    embedding_text,
+    stable_id,
+)
 from memoryd.store.scope import UNKNOWN
 
 
@@ -128,7 +136,7 @@ def write_passages(sql: sqlite3.Connection, identity: int, passages: Iterable[Pa
     rows = []
     for passage in passages:
         embedded = embedding_text(passage)
-        digest = blake2b((embedded or passage.text).encode(errors="surrogatepass"), digest_size=16).digest()
+        digest = embedding_hash(embedded or passage.text)
         seen[digest] += 1
         rows.append(
             (

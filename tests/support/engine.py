@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ class Memory:
         self.root.mkdir(exist_ok=True)
         self.data = folder / "data"
         self.embedder = embedder or FakeEmbedder()
-        self.former: dict[str, FakeEmbedder] = {}  # embedders that are still there, by fingerprint
+        self.former: dict[str, FakeEmbedder] = {}  # embedders that are still there, by recipe
         self.load: Callable[[Progress], FakeEmbedder] = lambda _progress: self.embedder
         self.config = Config(
             workspaces=(Workspace(self.root, "notes"),),
@@ -100,7 +101,7 @@ class Memory:
 
     @property
     def recipe(self) -> str:
-        return self.embedder.identity.fingerprint
+        return json.dumps({"model": self.embedder.identity.fingerprint})
 
     @property
     def models(self) -> Models:
