@@ -272,8 +272,13 @@ class Engine:
             self.semantics.follow_ledger()
             self.look_at_disk()
             self._ledger_is_new = False
-        if self.healer.rebuilding() and self.is_current():
+        if self.healer.rebuilding() and self._is_whole():
             self.healer.finish()
+
+    def _is_whole(self) -> bool:
+        """Whether every note is found again, by its words and as far as there is a model by its meaning."""
+        waiting = self.queue.waiting_kinds() & {"reconcile", "index", "embed"}
+        return self.semantics.settled() and not waiting - ({"embed"} if not self.semantics.ready() else set())
 
     def _find_cure(self, path: Path) -> Cure | None:
         if path == self.paths.database:

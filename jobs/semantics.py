@@ -117,7 +117,8 @@ class Semantics:
     def switching(self) -> Switching | None:
         """How far the change to another model is, or why there is no getting on."""
         filling, trouble = self._filling, self._trouble
-        if filling is None and (trouble is None or self._serving is None):
+        is_loading = self._concluded is not self._models
+        if self._serving is None or (filling is None and trouble is None and not is_loading):
             return None
         reason, hint = (trouble.message, trouble.hint) if trouble else (None, None)
         if filling is None:

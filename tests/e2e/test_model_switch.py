@@ -79,9 +79,7 @@ def test_kill_in_the_middle_of_a_switch_is_resumed(machine: Machine, other_model
         first = embedder(daemon)["fingerprint"]
         machine.run("model", "use", str(other_model))
         eventually(
-            lambda: (
-                (embedder(daemon)["switching"] or {"done": 0})["done"] > 0 or embedder(daemon)["fingerprint"] != first
-            )
+            lambda: (embedder(daemon)["switching"] or {}).get("done") or embedder(daemon)["fingerprint"] != first
         )
     finally:
         daemon.kill()
@@ -90,7 +88,7 @@ def test_kill_in_the_middle_of_a_switch_is_resumed(machine: Machine, other_model
         again.settle()
         (workspace,) = again.call("status")["workspaces"]
         assert workspace["vectors"] == workspace["passages"]
-        computed = sum(event.get("computed", 0) for event in [*daemon.events("job_done"), *again.events("job_done")])
+        computed = sum(event.get("computed", 0) for event in daemon.events("job_done"))  # of both: they share a log
         assert computed <= 2 * workspace["passages"] + 4  # the batch in hand at the kill, at most
 
 
