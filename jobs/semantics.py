@@ -82,6 +82,10 @@ class Semantics:
     def status(self) -> SemanticsStatus:
         return self._status
 
+    def started(self) -> bool:
+        """Whether anybody is bringing it up, or has."""
+        return self._thread.ident is not None
+
     def settled(self) -> bool:
         """Whether waiting changes nothing: it came up, or it failed and tries again only later."""
         return self._status.state == "stopped" or self._concluded is self._models
