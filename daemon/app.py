@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.configured_models import ConfiguredModels
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.methods import Methods
@@ -19,12 +20,6 @@ from memoryd.daemon.notify import Notifier, listen_fds
 from memoryd.daemon.paths import Paths
 from memoryd.daemon.server import Server
 from memoryd.daemon.watcher import Watcher
-from memoryd.jobs.models.catalogue import Model, resolve
-from memoryd.jobs.models.install import install, installed
-from memoryd.jobs.semantics import Progress
-from memoryd.store.errors import ModelMissing
-from memoryd.store.model import TEXT_VERSION
-from memoryd.store.protocols import Embedder
 
 log = structlog.get_logger()
 
@@ -91,34 +86,9 @@ async def _tell_alive(notifier: Notifier, engine: Engine) -> None:
         await asyncio.sleep(notifier.watchdog_s / 2)
 
 
-def embedder_loader(config: Config, models_dir: Path) -> Callable[[Progress], Embedder]:
+def embedder_loader(config: Config, models_dir: Path) -> ConfiguredModels:
     """How the configured model is brought into memory, installed first if need be."""
-    settings = config.embedder
-
-    def load(progress: Progress) -> Embedder:
-        from memoryd.jobs.embedders.llama import LlamaEmbedder
-
-        path = installed(models_dir, settings.model)
-        if path is None:
-            if not settings.auto_install:
-                raise ModelMissing(
-                    f"The model {settings.model} is not installed",
-                    hint="Run 'memoryd model install', or set embedder.auto_install = true",
-                )
-            path = install(settings.model, models_dir, progress)
-        entry = resolve(settings.model)
-        trained = entry if isinstance(entry, Model) else None  # the catalogue knows what the model wants to see
-        return LlamaEmbedder(
-            path,
-            name=settings.model,
-            threads=settings.threads,
-            batch_tokens=settings.batch_tokens,
-            query_prefix=settings.query_prefix or (trained.query_prefix if trained else ""),
-            document_prefix=settings.document_prefix or (trained.document_prefix if trained else ""),
-            text_version=TEXT_VERSION,
-        )
-
-    return load
+    return ConfiguredModels(config.embedder, models_dir)
 
 
 def _stop_signals() -> asyncio.Event:

@@ -88,6 +88,10 @@ class Embedder:
     auto_install: bool = field(default=True, metadata=about("Install a missing model; false: never download."))
     query_prefix: str = field(default="", metadata=about("Put before a query, for models that want it."))
     document_prefix: str = field(default="", metadata=about("Put before a passage, for models that want it."))
+    keep_generations_days: float = field(
+        default=14.0,
+        metadata=about("Days that the model before keeps its vectors, for `memoryd model rollback`.", 0, 3650),
+    )
 
 
 @dataclass(frozen=True, slots=True)

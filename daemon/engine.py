@@ -22,11 +22,14 @@ from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text, is_set_aside, set_aside
 from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import Upkeep
+from memoryd.jobs.meaning import Models
+from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors
+from memoryd.jobs.resplit import resplit
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.scope import parse_rule
-from memoryd.jobs.semantics import LoadEmbedder, Semantics
+from memoryd.jobs.semantics import Semantics
 from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.jobs.workspace import Workspace
@@ -39,16 +42,18 @@ from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
-from memoryd.store.queue import Failure, Queue
+from memoryd.store.queue import Failure, Queue, add_job
 
 log = structlog.get_logger()
 
 CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was not in good order
-EMBED_BATCH = 32  # documents whose passages are embedded and committed together
+EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
+FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
+_DAY = 86_400
 
 
 class Engine:
-    def __init__(self, config: Config, paths: Paths, load_embedder: LoadEmbedder, clock: Clock = time.time) -> None:
+    def __init__(self, config: Config, paths: Paths, models: Models, clock: Clock = time.time) -> None:
         if not config.workspaces:  # with nothing to serve, everything known would be forgotten
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
         self.config = config
@@ -90,7 +95,7 @@ class Engine:
         self.documents = Documents(self.database)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
-        self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
+        self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
         self.llm = make_language_model(config.llm, os.environ)
         hyde = config.search.hyde
         self.hypotheses = Hypotheses(
@@ -101,7 +106,7 @@ class Engine:
         )
         self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
         self.vectorizer = Vectorizer(
-            self.semantics, self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
+            self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
         )
         self.upkeep = Upkeep(
             self.database,
@@ -194,9 +199,11 @@ class Engine:
         return self._is_indexed(waiting) and not self._first_look_due
 
     def _is_indexed(self, waiting: set[str]) -> bool:
-        if waiting & {"reconcile", "index"}:
+        if waiting & {"reconcile", "index", "resplit"} or not self.semantics.settled():
             return False
-        return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
+        if self.semantics.filling() and ("fill" in waiting or self.semantics.is_filled()):
+            return False
+        return not self.semantics.ready() or not waiting & {"embed", "calibrate"}
 
     def _enqueue(self, jobs: Sequence[tuple[str, str, str]], *, afresh: bool = True) -> None:
         try:
@@ -217,20 +224,27 @@ class Engine:
             "vectors",
             {
                 "embed": self._embed,
+                "fill": self._fill,
+                "resplit": self._resplit,
                 "calibrate": self._calibrate,
                 "repair": self._repair,
                 "verify": self._verify,
                 "maintain": self._maintain,
+                "prune": self._prune,
             },
-            batch={"embed": EMBED_BATCH},
-            ready=self._is_ready_for,
-            tend=self._tend_stores,
+            batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
+            ready=self._can_run,
+            tend=self._tend,
         )
 
-    def _is_ready_for(self, kind: str) -> bool:
+    def _can_run(self, kind: str) -> bool:
         if kind == "verify" and self._first_look_due:
             return self._is_indexed(self.queue.waiting_kinds())
-        return kind in ("maintain", "verify") or self.semantics.ready()
+        if kind in ("maintain", "prune", "verify"):
+            return True
+        if kind == "resplit":  # without a model there is nothing to embed first
+            return self.semantics.settled()
+        return self.semantics.filling() is not None if kind == "fill" else self.semantics.ready()
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
@@ -251,13 +265,30 @@ class Engine:
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
         self.upkeep.check_room()
-        done = self.vectorizer.run(jobs)
+        done = self.vectorizer.run(jobs, self.semantics.serving())
+        if self.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
+            self.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
         self.queue.enqueue("calibrate", afresh=False)
         self._maintain_if_due()
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
+    def _fill(self, jobs: Sequence[Job]) -> Facts:
+        filling = self.semantics.filling()
+        if filling is None:  # given up this very moment, and the jobs with it
+            return {}
+        done = self.vectorizer.run(jobs, filling)
+        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _resplit(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        workspace = self.workspaces[job.workspace]
+        meaning = self.semantics.serving() if self.semantics.ready() else None
+        return resplit(job, workspace, self.documents, self.index_settings, self.clock, self.vectorizer, meaning)
+
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
-        return {"measured": calibrate(self.database, self.semantics, self.queue)}
+        if "embed" in self.queue.waiting_kinds():  # there will be another time
+            return {"measured": False}
+        return {"measured": calibrate(self.database, self.semantics.serving())}
 
     def _maintain_if_due(self) -> None:
         if self.upkeep.is_due():
@@ -271,7 +302,26 @@ class Engine:
         return {"drift": len(verdict.drift), "repaired": len(verdict.repaired)} if verdict else {"skipped": True}
 
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
-        return {**self.upkeep.run()}
+        facts = self.upkeep.run()
+        kept = self.config.embedder.keep_generations_days * _DAY
+        return {**facts, "generations_reclaimed": self._reclaim(self.clock() - kept)}
+
+    def _prune(self, _jobs: Sequence[Job]) -> Facts:
+        return {"generations_reclaimed": self._reclaim(self.clock())}
+
+    def _reclaim(self, retired_before: float) -> int:
+        folder, in_use = self.paths.vectors_dir, self.semantics.in_use()
+        return len(reclaim(self.generations, self.cache, folder, in_use, retired_before))
+
+    # -- a switch -----------------------------------------------------------------------------------------
+
+    def _tend(self) -> None:
+        """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""
+        self._tend_stores()
+        filling = self.semantics.filling()
+        if filling is not None and "fill" not in self.queue.waiting_kinds() and self.semantics.is_filled():
+            calibrate(self.database, filling)  # first: what noise looks like is another thing for each model
+            self.semantics.finish_switch(filling)
 
     # -- healing ------------------------------------------------------------------------------------------
 
@@ -284,8 +334,13 @@ class Engine:
             self.semantics.follow_ledger()
             self.look_at_disk()
             self._ledger_is_new = False
-        if self.healer.rebuilding() and self.is_current():
+        if self.healer.rebuilding() and self._is_whole():
             self.healer.finish()
+
+    def _is_whole(self) -> bool:
+        """Whether every note is found again, by its words and as far as there is a model by its meaning."""
+        waiting = self.queue.waiting_kinds() & {"reconcile", "index", "embed"}
+        return self.semantics.settled() and not waiting - ({"embed"} if not self.semantics.ready() else set())
 
     def _find_cure(self, path: Path) -> Cure | None:
         if path == self.paths.database:
@@ -324,11 +379,15 @@ class Engine:
         """Read everything again if it is not read and split as it was when the ledger was written."""
         settings = self.index_settings
         for workspace in self.workspaces.values():
-            manner = f"{READING_VERSION} {CHUNKER_VERSION} {settings} {workspace.evergreen}"
+            manner = f"{READING_VERSION} {settings} {workspace.evergreen}"
             with self.database.write() as sql:  # all or nothing: a crash in between would leave the old chunks for good
                 read_differently = self.database.remember(f"reading:{workspace.name}", manner)
+                split_differently = self.database.remember(f"splitting:{workspace.name}", CHUNKER_VERSION)
                 scoped_differently = self.database.remember(f"scopes:{workspace.name}", f"{workspace.scopes}")
                 if scoped_differently:
                     distrust_scopes(sql, workspace.name)
                 if read_differently or scoped_differently:
                     self.documents.expire(workspace.name)
+                elif split_differently:
+                    for path in self.documents.known(workspace.name):
+                        add_job(sql, "resplit", workspace.name, path, self.clock())

@@ -20,6 +20,7 @@ from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.live_settings import LiveSettings
+from memoryd.daemon.model_methods import ModelMethods
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import (
     GetRequest,
@@ -78,6 +79,7 @@ class Methods:
             "verify": Method(self.verify, timeout_s=math.inf),
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
+            **ModelMethods(self._engine).table(),
         }
 
     def _again_if_healed(self, answer: Answerer) -> Answerer:
@@ -106,7 +108,7 @@ class Methods:
             query,
             search_settings(self._live.search(request.settings)),
             engine.database,
-            engine.semantics,
+            engine.semantics.now(),
             lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
             engine.hypotheses.imagine,
         )

@@ -170,5 +170,22 @@ class VerifyRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUseRequest:
+    """Goes over to another embedding model, without a restart and without a gap."""
+
+    model: str = field(metadata=rule("A name from the catalogue, a .gguf file, or hf:org/repo/file.gguf.", blank=False))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRollbackRequest:
+    """Searches by the model before again, or gives up a switch that is under way. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPruneRequest:
+    """Removes the vectors of models that are neither searched by nor being filled. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class PingRequest:
     """Answers at once. Takes nothing."""

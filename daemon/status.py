@@ -201,11 +201,33 @@ def _embedder(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
     if status.state == "failed":
         message = f"search by meaning is off: {status.reason}"
         reasons.append(_reason("embedder_failed", message, status.hint))
+    switching = engine.semantics.switching()
+    if switching and switching.reason:
+        message = f"the change of the model does not get on: {switching.reason}"
+        reasons.append(_reason("switch_failing", message, switching.hint))
     return {
         **asdict(status),
+        "switching": asdict(switching) if switching else None,
+        "generations": _generations(engine),
         "configured": engine.config.embedder.model,
         "next_retry": _iso(status.next_retry) if status.next_retry else None,
     }
+
+
+def _generations(engine: Engine) -> list[dict[str, Any]]:
+    """Every set of vectors that is kept: the one that is searched first."""
+    filling = engine.semantics.filling()
+    active = engine.generations.active()
+    listed = []
+    for each in engine.generations.all():
+        state = "serving" if active and each.id == active.id else "kept"
+        if filling and each.id == filling.generation.id:
+            state = "filling"
+        kept_until = None
+        if each.retired_at is not None:
+            kept_until = _iso(each.retired_at + engine.config.embedder.keep_generations_days * 86_400)
+        listed.append({"model": each.model, "fingerprint": each.fingerprint, "state": state, "kept_until": kept_until})
+    return listed
 
 
 def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Upkeep:
         """Whether enough has piled up not to wait for the clock. While it fails, the queue says when to try again."""
         if self._failing:
             return False
-        if self._semantics.ready() and self._semantics.index().backlog() >= 1:
+        if any(meaning.vectors.backlog() >= 1 for meaning in self._semantics.in_use()):
             return True
         return self._log_bytes() > self._left + _LOG_BYTES or self._database.free_share() > self._idle + _IDLE_SHARE
 
@@ -101,23 +101,23 @@ class Upkeep:
         return {}
 
     def _compact_vectors(self) -> dict[str, int]:
-        generation = self._semantics.generation()
-        if generation is None:
-            return {}
-        index = self._semantics.index()
-        index.ids()  # compacting alone does not notice damage in what there is nothing to do about
-        orphans = self._generations.orphans(generation.id)
-        if orphans:
-            index.delete(orphans)
-            self._generations.unmark(generation.id, orphans)
-        try:
-            index.compact()
-        except MemorydError as error:
-            if index.backlog() >= _OVERGROWN:
-                log.warning("vectors_written_anew", reason=error.message)
-                index.rewrite()
-            raise
-        return {"orphans_removed": len(orphans)}
+        removed = 0
+        for meaning in self._semantics.in_use():
+            index = meaning.vectors
+            index.ids()  # compacting alone does not notice damage in what there is nothing to do about
+            orphans = self._generations.orphans(meaning.generation.id)
+            if orphans:
+                index.delete(orphans)
+                self._generations.unmark(meaning.generation.id, orphans)
+            removed += len(orphans)
+            try:
+                index.compact()
+            except MemorydError as error:
+                if index.backlog() >= _OVERGROWN:
+                    log.warning("vectors_written_anew", reason=error.message)
+                    index.rewrite()
+                raise
+        return {"orphans_removed": removed}
 
     def _merge_keywords(self) -> dict[str, int]:
         """Merge the keyword indexes once enough of them is dead, in steps between which others may write."""

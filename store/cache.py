@@ -169,6 +169,14 @@ class SqliteCache:
             fold_log(self._sql)
         return dropped
 
+    def forget(self, fingerprint: str) -> int:
+        """Drop all that one embedder made, and give the space back to the disk."""
+        with self._errors():
+            dropped = self._sql.execute("DELETE FROM embeddings WHERE fingerprint = ?", (fingerprint,)).rowcount
+            self._sql.execute("VACUUM")
+            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return dropped
+
     def bytes_on_disk(self) -> int:
         return file_bytes(self.path)
 

@@ -239,7 +239,15 @@ def _refold(writer: sqlite3.Connection) -> None:
 def quick_check(connection: sqlite3.Connection, path: Path, seconds: float) -> bool:
     """Whether the file's structure was found sound; False if there was no time to look at all of it."""
     connection.execute("PRAGMA shrink_memory")  # what is on disk is to be looked at, not what was read before
-    alarm = threading.Timer(seconds, connection.interrupt)
+    looked = threading.Event()
+
+    def cut_off() -> None:  # again and again: only a statement that has begun can be
+        wait = seconds
+        while not looked.wait(wait):
+            connection.interrupt()
+            wait = _CUT_OFF_SECONDS
+
+    alarm = threading.Thread(target=cut_off, name="quick-check", daemon=True)
     alarm.start()
     try:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -248,7 +256,7 @@ def quick_check(connection: sqlite3.Connection, path: Path, seconds: float) -> b
             return False
         raise
     finally:
-        alarm.cancel()
+        looked.set()
         alarm.join()  # an alarm that goes off late would cut off the connection's next user
     if found != "ok":
         raise damaged(path, found)

@@ -10,10 +10,17 @@ import sqlite3
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
-from memoryd.store.model import Chunk, Document, Passage, document_id, embedding_text, stable_id
+from memoryd.store.model import (
+    Chunk,
+    Document,
+    Passage,
+    document_id,
+    embedding_hash,
+    embedding_text,
+    stable_id,
+)
 from memoryd.store.scope import UNKNOWN
 
 Row = tuple[Any, ...]  # in the order of the table's columns
@@ -141,7 +148,7 @@ def passage_rows(identity: int, passages: Iterable[Passage]) -> list[Row]:
     rows: list[Row] = []
     for passage in passages:
         embedded = embedding_text(passage)
-        digest = blake2b((embedded or passage.text).encode(errors="surrogatepass"), digest_size=16).digest()
+        digest = embedding_hash(embedded or passage.text)
         seen[digest] += 1
         rows.append(
             (

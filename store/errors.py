@@ -7,8 +7,10 @@ lives (the worker, the method dispatcher, the command line) and reported there o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pathlib import Path  # a client that only asks need not load it
 
 
 class MemorydError(Exception):

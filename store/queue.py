@@ -219,9 +219,17 @@ class Queue:
     def forget_unserved(self, workspaces: Container[str]) -> None:
         """Drop the jobs of workspaces that are no longer served, but for those that clear their vectors."""
         with self._database.write() as sql:
-            rows = sql.execute("SELECT key, workspace FROM jobs WHERE workspace != '' AND kind != 'embed'").fetchall()
+            rows = sql.execute(
+                "SELECT key, workspace FROM jobs WHERE workspace != '' AND kind NOT IN ('embed', 'fill')"
+            ).fetchall()
             gone = [(key,) for key, workspace in rows if workspace not in workspaces]
             sql.executemany("DELETE FROM jobs WHERE key = ?", gone)
+
+    def drop(self, kind: str) -> None:
+        """Forget the jobs of a kind: what they were for is no longer wanted."""
+        with self._database.write() as sql:
+            sql.execute("DELETE FROM jobs WHERE kind = ?", (kind,))
+        self.notify()
 
     def next_due(self, kinds: Sequence[str]) -> float | None:
         """When the next queued job of these kinds may run (unix time); None = there is none."""

@@ -7,6 +7,7 @@ same writer. Searches are served from the mirror while the table is small, from 
 from __future__ import annotations
 
 import errno
+import shutil
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,7 +55,7 @@ class LanceVectors:
         self._dimension = dimension
         self._mirror_rows = mirror_rows
         self._compact_after = compact_after
-        self._on_damage = on_damage
+        self.on_damage = on_damage
         with translated_errors(self._path):
             self._table = _open_table(folder, self.name, dimension)
             self._mirror = self._load_mirror()
@@ -207,7 +208,7 @@ class LanceVectors:
             with translated_errors(self._path):
                 yield
         except StoreCorrupt as error:
-            self._on_damage(error)
+            self.on_damage(error)
             raise
 
 
@@ -243,6 +244,19 @@ def table_path(folder: Path, fingerprint: str) -> Path:
 
 def _table_name(fingerprint: str) -> str:
     return f"vectors_{fingerprint}"
+
+
+def known_fingerprints(folder: Path) -> set[str]:
+    """The generations that have a table on disk."""
+    return {table.stem.removeprefix("vectors_") for table in folder.glob("vectors_*.lance")}
+
+
+def drop_table(folder: Path, fingerprint: str) -> int:
+    """Remove a generation's vectors from disk; returns how many bytes that were."""
+    table = table_path(folder, fingerprint)
+    held = folder_bytes(table)
+    shutil.rmtree(table, ignore_errors=True)
+    return held
 
 
 def _schema(dimension: int) -> Any:

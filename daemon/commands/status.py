@@ -120,6 +120,12 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     elif embedder["reason"]:
         model += f" · {embedder['reason']}"
     facts.add_row("  embedder", model)
+    if switching := embedder["switching"]:
+        facts.add_row("  switching", _switching(switching))
+    kept = [each for each in embedder["generations"] if each["state"] == "kept"]
+    if kept:
+        words = ", ".join(f"{each['model']} until {each['kept_until'][:10]}" for each in kept)
+        facts.add_row("  kept", f"vectors of {words} · 'memoryd model rollback' goes back to them")
     vectors = stores["vectors"]
     held = (
         f"vectors {size(vectors['bytes'])} ({plural(vectors['versions'], 'version')}, "
@@ -173,6 +179,14 @@ def describe_proof(proof: dict[str, Any] | None) -> str:
     if proof["changed_since"]:
         words += f"; {plural(proof['changed_since'], 'file')} changed since"
     return words
+
+
+def _switching(switching: dict[str, Any]) -> str:
+    """As in: to bge-m3: 1,234 of 5,678 passages."""
+    words = f"to {switching['model'] or 'another model'}"
+    if switching["fingerprint"]:
+        words += f": {switching['done']:,} of {switching['total']:,} passages"
+    return f"{words} · {switching['reason']}" if switching["reason"] else words
 
 
 def _files(status: dict[str, Any]) -> list[RenderableType]:

@@ -51,6 +51,12 @@ def installed(models_dir: Path, spec: str) -> Path | None:
     return path
 
 
+def is_intact(models_dir: Path, spec: str) -> bool:
+    """Whether an installed model's file is the one that was installed, by its hash. A file of one's own always is."""
+    target = resolve(spec)
+    return isinstance(target, LocalFile) or _is_intact(_path(models_dir, target), ignore_progress)
+
+
 def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -> Path:
     """The model's file, fetched, verified and converted where it is not there yet."""
     target = resolve(spec)

@@ -53,7 +53,7 @@ def search(
         visible = find_visible(sql, query)
         keywords = build_query(query.text)
         keywords = keywords.without(chance_words(sql, keywords.words))
-        noise = read_noise(sql, script_of(query.text))
+        noise = read_noise(sql, script_of(query.text), semantics.fingerprint)
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
             if settings.weights[leg] > 0:
                 with watch.stage(leg):

@@ -210,7 +210,7 @@ def test_locked_ledger_is_not_damage(memory: Memory) -> None:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreUnavailable):
-            Engine(memory.config, find_paths(memory.config, {}), memory.load)
+            Engine(memory.config, find_paths(memory.config, {}), memory.models)
     assert not (memory.data / "quarantine").exists()
     memory.index()
 
@@ -223,7 +223,7 @@ def test_ledger_of_a_newer_memoryd_is_refused_and_not_touched(memory: Memory) ->
     cut_off(memory)
     content = (memory.data / "ledger.db").read_bytes()
     with pytest.raises(SchemaTooNew) as caught:
-        Engine(memory.config, find_paths(memory.config, {}), memory.load)
+        Engine(memory.config, find_paths(memory.config, {}), memory.models)
     assert caught.value.hint
     assert (memory.data / "ledger.db").read_bytes() == content
     assert not (memory.data / "quarantine").exists()

@@ -65,7 +65,7 @@ CREATE TABLE generations (
     dimension   INTEGER NOT NULL,
     active      INTEGER NOT NULL DEFAULT 0,
     created_at  REAL    NOT NULL
-);
+, recipe TEXT NOT NULL DEFAULT '', retired_at REAL);
 
 CREATE TABLE jobs (
     key         TEXT    PRIMARY KEY,
