@@ -14,7 +14,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDI
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all run test check format bench fuzz quality lock clean
+.PHONY: all run test check format soak storm bench fuzz quality lock clean
 
 all: $(VENV)/installed
 
@@ -49,6 +49,10 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Ten thousand single-file changes, and what is left of them on disk.
+storm: $(VENV)/installed-dev
+	STORM_CHANGES=$(or $(CHANGES),10000) $(BIN)/python -m pytest -s tests/integration/test_storm.py
+
 bench: $(VENV)/installed-dev
 	$(BIN)/python tools/bench.py
 
@@ -68,6 +72,11 @@ quality: $(VENV)/installed
 .PHONY: man
 man: $(VENV)/installed
 	$(BIN)/python -m memoryd.daemon.manual > docs/memoryd.1
+
+# The long form of tests/faults: kills, edits and searches, with a summary line at the end (docs/reliability.md).
+MINUTES ?= 30
+soak: $(VENV)/installed-dev
+	$(BIN)/python tools/soak.py --minutes $(MINUTES) $(ARGS)
 
 lock: $(VENV)/installed-dev
 	$(BIN)/python -m pip install --quiet --group fuzz

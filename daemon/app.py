@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.configured_models import ConfiguredModels
 from memoryd.daemon.descriptors import make_room
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.heartbeat import Heartbeat
@@ -23,12 +24,6 @@ from memoryd.daemon.paths import Paths
 from memoryd.daemon.reload import LoadConfig, Reload
 from memoryd.daemon.server import Server
 from memoryd.daemon.watchers import Watchers
-from memoryd.jobs.models.catalogue import Model, resolve
-from memoryd.jobs.models.install import install, installed
-from memoryd.jobs.semantics import Progress
-from memoryd.store.errors import ModelMissing
-from memoryd.store.model import TEXT_VERSION
-from memoryd.store.protocols import Embedder
 
 log = structlog.get_logger()
 
@@ -99,34 +94,9 @@ def _set_logs(config: Config) -> None:
     configure_logs(config.log.level, config.log.format, include_text=config.log.include_text)
 
 
-def embedder_loader(config: Config, models_dir: Path) -> Callable[[Progress], Embedder]:
+def embedder_loader(config: Config, models_dir: Path) -> ConfiguredModels:
     """How the configured model is brought into memory, installed first if need be."""
-    settings = config.embedder
-
-    def load(progress: Progress) -> Embedder:
-        from memoryd.jobs.embedders.llama import LlamaEmbedder
-
-        path = installed(models_dir, settings.model)
-        if path is None:
-            if not settings.auto_install:
-                raise ModelMissing(
-                    f"The model {settings.model} is not installed",
-                    hint="Run 'memoryd model install', or set embedder.auto_install = true",
-                )
-            path = install(settings.model, models_dir, progress)
-        entry = resolve(settings.model)
-        trained = entry if isinstance(entry, Model) else None  # the catalogue knows what the model wants to see
-        return LlamaEmbedder(
-            path,
-            name=settings.model,
-            threads=settings.threads,
-            batch_tokens=settings.batch_tokens,
-            query_prefix=settings.query_prefix or (trained.query_prefix if trained else ""),
-            document_prefix=settings.document_prefix or (trained.document_prefix if trained else ""),
-            text_version=TEXT_VERSION,
-        )
-
-    return load
+    return ConfiguredModels(config.embedder, models_dir)
 
 
 def _stop_signals() -> asyncio.Event:

@@ -22,6 +22,7 @@ from memoryd.daemon.commands import (
     search,
     service,
     status,
+    verify,
     why_not,
 )
 from memoryd.daemon.commands.options import PrintVersion, add_common
@@ -64,6 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
         run,
         status,
         doctor,
+        verify,
         search,
         why_not,
         get,
@@ -85,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     arguments = build_parser().parse_args(argv)
     try:
+        _arm_failpoints()
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except MemorydError as error:
@@ -96,6 +99,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     return code
+
+
+def _arm_failpoints() -> None:
+    """For the fault suite: without the variable nothing is even imported."""
+    if named := os.environ.get("MEMORYD_FAILPOINTS"):
+        from memoryd.store.failpoints import arm
+
+        arm(named)
 
 
 def exit_code(error: MemorydError) -> int:

@@ -88,6 +88,10 @@ class Embedder:
     auto_install: bool = field(default=True, metadata=about("Install a missing model; false: never download."))
     query_prefix: str = field(default="", metadata=about("Put before a query, for models that want it."))
     document_prefix: str = field(default="", metadata=about("Put before a passage, for models that want it."))
+    keep_generations_days: float = field(
+        default=14.0,
+        metadata=about("Days that the model before keeps its vectors, for `memoryd model rollback`.", 0, 3650),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +200,13 @@ class Schedule:
         default=15.0, metadata=about("Between two looks at the jobs that failed.", above=0, high=10_080)
     )
     maintain_minutes: float = field(
-        default=60.0, metadata=about("Between two compactions of the stores.", above=0, high=10_080)
+        default=60.0, metadata=about("Between two compactions of the stores, at most.", above=0, high=10_080)
+    )
+    verify_minutes: float = field(
+        default=30.0,
+        metadata=about(
+            "Between two light proofs that the stores are in step; drift is repaired.", above=0, high=10_080
+        ),
     )
 
 

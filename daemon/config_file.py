@@ -15,7 +15,7 @@ from memoryd.daemon.config_workspaces import choose_workspaces, read_blocks
 from memoryd.daemon.paths import default_config_file
 from memoryd.store.errors import ConfigInvalid
 
-SHORTCUTS = ("MEMORYD_CONFIG", "MEMORYD_WORKSPACE")  # variables that stand for no single key
+SHORTCUTS = ("MEMORYD_CONFIG", "MEMORYD_WORKSPACE", "MEMORYD_FAILPOINTS")  # variables that stand for no single key
 HINT = "config.example.toml documents every key; `memoryd config check` reads the file again"
 
 

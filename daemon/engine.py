@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -21,33 +22,44 @@ from memoryd.daemon.reloaded import Reloaded
 from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
+from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.hyde import Hypotheses
-from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text
+from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text, is_set_aside, set_aside
 from memoryd.jobs.llm.protocol import LanguageModel
-from memoryd.jobs.maintain import maintain
+from memoryd.jobs.look import Stores
+from memoryd.jobs.maintain import Upkeep
+from memoryd.jobs.meaning import Models
+from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
+from memoryd.jobs.repair import repair_vectors
+from memoryd.jobs.resplit import resplit
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.scope import parse_rule
-from memoryd.jobs.semantics import LoadEmbedder, Semantics
+from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
 from memoryd.store.document_rows import distrust_scopes
 from memoryd.store.documents import Documents
-from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt
+from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
-from memoryd.store.queue import Queue
+from memoryd.store.quarantine import Quarantine
+from memoryd.store.queue import Failure, Queue, add_job
 
 log = structlog.get_logger()
 
-EMBED_BATCH = 32  # documents whose passages are embedded and committed together
+CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was not in good order
+EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
+FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
+_DAY = 86_400
 
 
 class Engine:
-    def __init__(self, config: Config, paths: Paths, load_embedder: LoadEmbedder, clock: Clock = time.time) -> None:
+    def __init__(self, config: Config, paths: Paths, models: Models, clock: Clock = time.time) -> None:
         if not config.workspaces:  # with nothing to serve, everything known would be forgotten
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
         self.config = config
@@ -61,21 +73,56 @@ class Engine:
         self._reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
         ensure_private(paths.data_dir)
         self.lock = InstanceLock(paths.lock_file)
+        self.healer = Healer(Quarantine(paths.data_dir / "quarantine", clock), clock, wake=self._wake_lanes)
+        check_s = CHECK_SECONDS if self.lock.was_cut_off else 0.0
+        report = self.healer.report
         with ExitStack() as undo:  # of what was opened, if the rest cannot be
             undo.callback(self.lock.release)
-            self.database = Database(paths.database)
+            self.database = self.healer.open(
+                "ledger", paths.database, lambda: Database(paths.database, report, check_s=check_s)
+            )
             undo.callback(self.database.close)
-            self.cache = _open_cache(paths.embeddings, clock)
+            self.cache = self.healer.open(
+                "embedding_cache",
+                paths.embeddings,
+                lambda: SqliteCache(paths.embeddings, clock, report, check_s=check_s),
+            )
             undo.pop_all()
+        self._ledger_is_new = False  # begun anew while we run, and not told yet what there is
         self.documents = Documents(self.database)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
-        self.semantics = Semantics(load_embedder, paths.vectors_dir, self.generations, self.queue, clock)
+        self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
         self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = _hypotheses(config, self.llm)
-        self.worker = Worker(self.queue, clock, config.index.max_attempts)
-        self.vectorizer = Vectorizer(self.semantics, self.generations, self.cache, self.worker.stopping)
-        self.schedule = Schedule()
+        self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
+        self.vectorizer = Vectorizer(
+            self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
+        )
+        self.upkeep = Upkeep(
+            self.database,
+            self.semantics,
+            self.generations,
+            self.cache,
+            shared_cache=paths.embeddings.parent != paths.data_dir,
+            stopping=self.worker.stopping,
+        )
+        self.schedule = Schedule(clock)
+        self.stores = Stores(
+            self.workspaces,
+            self.index_settings,
+            self.database,
+            self.documents,
+            self.queue,
+            self.generations,
+            self.semantics,
+            self.cache,
+            paths.vectors_dir,
+        )
+        self.verifier = Verifier(
+            self.stores, clock, settle_s=config.index.settle_ms / 1000, stopping=self.worker.stopping
+        )
+        self._first_look_due = False  # at whether the stores are in step, once the index is current
         self.measures = Measures(clock)
         self.worker.on_jobs = self.measures.note_jobs
         self.vectorizer.on_written = self.measures.note_vectors
@@ -83,11 +130,16 @@ class Engine:
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
 
     def start(self) -> None:
-        self._forget_unserved()
-        self._expire_if_read_differently()
+        try:
+            self._prepare_ledger()
+            self._set_aside_crashed(self.worker.recover())
+            self._look_at_disk_by_itself()
+        except StoreCorrupt:  # it was opened, and is damaged all the same
+            self._tend_stores()
         self.worker.start([self._text_lane(), self._vector_lane()])
-        self.look_at_disk()
         self.semantics.start()
+        self._first_look_due = True
+        self.queue.enqueue("verify", afresh=False)
         self._set_schedule()
         self.schedule.start()
 
@@ -100,7 +152,7 @@ class Engine:
         if not late:  # a lane that still runs would find its stores closed under it, or another's writes among its own
             self.cache.close()
             self.database.close()
-            self.lock.release()
+            self.lock.release(in_good_order=True)
         return late
 
     def reconfigure(self, config: Config) -> None:
@@ -119,6 +171,8 @@ class Engine:
             except MemorydError:  # what was forgotten already is found again by the next look at the disk
                 self.config, self.workspaces, self.index_settings = before
                 raise
+        self.stores = replace(self.stores, workspaces=self.workspaces, settings=self.index_settings)
+        self.verifier.follow(self.stores)
         self.worker.max_attempts = config.index.max_attempts
         if config.schedule != before[0].schedule:
             self._set_schedule()
@@ -136,20 +190,40 @@ class Engine:
         names = workspaces or tuple(self.workspaces)
         self._enqueue([("reconcile", name, below) for name in names])
 
+    def _look_at_disk_by_itself(self) -> None:
+        self._enqueue([("reconcile", name, "") for name in self.workspaces], afresh=False)
+
     def retry_failures(self) -> None:
         self.queue.requeue_parked()
         self.semantics.retry_now()
 
     def is_current(self) -> bool:
         """Whether nothing is left to do that can be done now: what failed before waits for its own time."""
-        waiting = self.queue.waiting_kinds()
-        if waiting & {"reconcile", "index"}:
-            return False
-        return self.semantics.settled() and (not self.semantics.ready() or not waiting & {"embed", "calibrate"})
-
-    def _enqueue(self, jobs: Sequence[tuple[str, str, str]]) -> None:
         try:
-            self.queue.enqueue_all(jobs)
+            return self._has_nothing_to_do()
+        except (StoreCorrupt, StoreUnavailable):
+            if self.healer.is_due():  # the ledger is being begun anew this very moment
+                return False
+            raise
+
+    def _has_nothing_to_do(self) -> bool:
+        if self._ledger_is_new or self.healer.is_due():
+            return False
+        waiting = self.queue.waiting_kinds()
+        if "verify" not in waiting:
+            self._first_look_due = False
+        return self._is_indexed(waiting) and not self._first_look_due
+
+    def _is_indexed(self, waiting: set[str]) -> bool:
+        if waiting & {"reconcile", "index", "resplit"} or not self.semantics.settled():
+            return False
+        if self.semantics.filling() and ("fill" in waiting or self.semantics.is_filled()):
+            return False
+        return not self.semantics.ready() or not waiting & {"embed", "calibrate"}
+
+    def _enqueue(self, jobs: Sequence[tuple[str, str, str]], *, afresh: bool = True) -> None:
+        try:
+            self.queue.enqueue_all(jobs, afresh=afresh)
         except MemorydError as error:  # no job can be written down that would tell of it
             self.worker.ledger_trouble = self.worker.remember("queue", error)
             raise
@@ -164,10 +238,29 @@ class Engine:
     def _vector_lane(self) -> Lane:
         return Lane(
             "vectors",
-            {"embed": self._embed, "calibrate": self._calibrate, "maintain": self._maintain},
-            batch={"embed": EMBED_BATCH},
-            ready=lambda kind: kind == "maintain" or self.semantics.ready(),
+            {
+                "embed": self._embed,
+                "fill": self._fill,
+                "resplit": self._resplit,
+                "calibrate": self._calibrate,
+                "repair": self._repair,
+                "verify": self._verify,
+                "maintain": self._maintain,
+                "prune": self._prune,
+            },
+            batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
+            ready=self._can_run,
+            tend=self._tend,
         )
+
+    def _can_run(self, kind: str) -> bool:
+        if kind == "verify" and self._first_look_due:
+            return self._is_indexed(self.queue.waiting_kinds())
+        if kind in ("maintain", "prune", "verify"):
+            return True
+        if kind == "resplit":  # without a model there is nothing to embed first
+            return self.semantics.settled()
+        return self.semantics.filling() is not None if kind == "fill" else self.semantics.ready()
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
@@ -177,7 +270,9 @@ class Engine:
                 return {"outcome": "unserved"}
             outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
         if outcome in ("indexed", "skipped", "forgotten"):
+            self.verifier.proofs.note_change(job.workspace, job.path)
             self.events.tell("document", change=outcome, workspace=job.workspace, path=job.path)
+        self._maintain_if_due()
         return {"outcome": outcome}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
@@ -187,30 +282,126 @@ class Engine:
             if workspace is None:
                 return {"outcome": "unserved"}
             found = reconcile(workspace, self.documents, self.queue, job.path)
+        proof, _ = self.verifier.proofs.last()
+        if proof is not None and not proof.in_sync:  # what was not may be now: a workspace that is back, for instance
+            self.queue.enqueue("verify", afresh=False)
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
-        done = self.vectorizer.run(jobs)
-        self.queue.enqueue("calibrate")
+        self.upkeep.check_room()
+        done = self.vectorizer.run(jobs, self.semantics.serving())
+        if self.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
+            self.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
+        self.queue.enqueue("calibrate", afresh=False)
+        self._maintain_if_due()
         if self.events.wanted("document"):
             for job in jobs:
                 if self.documents.indexed_in(job.path, [job.workspace]):  # else its vectors were removed
                     self.events.tell("document", change="embedded", workspace=job.workspace, path=job.path)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
+    def _fill(self, jobs: Sequence[Job]) -> Facts:
+        filling = self.semantics.filling()
+        if filling is None:  # given up this very moment, and the jobs with it
+            return {}
+        done = self.vectorizer.run(jobs, filling)
+        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _resplit(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        settings, workspace = self.index_settings, self.workspaces.get(job.workspace)
+        if workspace is None:
+            return {"outcome": "unserved"}
+        meaning = self.semantics.serving() if self.semantics.ready() else None
+        facts = resplit(job, workspace, self.documents, settings, self.clock, self.vectorizer, meaning)
+        if self.index_settings is not settings or self.workspaces.get(job.workspace) is not workspace:
+            self.documents.expire(job.workspace, [job.path])  # the configuration changed meanwhile
+            self.index_files(job.workspace, [job.path])
+        return facts
+
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
-        return {"measured": calibrate(self.database, self.semantics, self.queue)}
+        if "embed" in self.queue.waiting_kinds():  # there will be another time
+            return {"measured": False}
+        return {"measured": calibrate(self.database, self.semantics.serving())}
+
+    def _maintain_if_due(self) -> None:
+        if self.upkeep.is_due():
+            self.queue.enqueue("maintain")
+
+    def _repair(self, _jobs: Sequence[Job]) -> Facts:
+        return {**repair_vectors(self.stores, self.clock)}
+
+    def _verify(self, _jobs: Sequence[Job]) -> Facts:
+        verdict = self.verifier.verify_lightly()
+        return {"drift": len(verdict.drift), "repaired": len(verdict.repaired)} if verdict else {"skipped": True}
 
     def _maintain(self, _jobs: Sequence[Job]) -> Facts:
-        return {**maintain(self.database, self.semantics, self.generations, self.cache)}
+        facts = self.upkeep.run()
+        kept = self.config.embedder.keep_generations_days * _DAY
+        return {**facts, "generations_reclaimed": self._reclaim(self.clock() - kept)}
+
+    def _prune(self, _jobs: Sequence[Job]) -> Facts:
+        return {"generations_reclaimed": self._reclaim(self.clock())}
+
+    def _reclaim(self, retired_before: float) -> int:
+        folder, in_use = self.paths.vectors_dir, self.semantics.in_use()
+        return len(reclaim(self.generations, self.cache, folder, in_use, retired_before))
+
+    # -- a switch -----------------------------------------------------------------------------------------
+
+    def _tend(self) -> None:
+        """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""
+        self._tend_stores()
+        filling = self.semantics.filling()
+        if filling is not None and "fill" not in self.queue.waiting_kinds() and self.semantics.is_filled():
+            calibrate(self.database, filling)  # first: what noise looks like is another thing for each model
+            self.semantics.finish_switch(filling)
+
+    # -- healing ------------------------------------------------------------------------------------------
+
+    def _tend_stores(self) -> None:
+        """Put right what is damaged, and notice when what was begun anew is whole."""
+        if self.healer.is_due():
+            self.healer.heal(self._find_cure)
+        if self._ledger_is_new:
+            self._prepare_ledger()
+            self.semantics.follow_ledger()
+            self.look_at_disk()
+            self._ledger_is_new = False
+        if self.healer.rebuilding() and self._is_whole():
+            self.healer.finish()
+
+    def _is_whole(self) -> bool:
+        """Whether every note is found again, by its words and as far as there is a model by its meaning."""
+        waiting = self.queue.waiting_kinds() & {"reconcile", "index", "embed"}
+        return self.semantics.settled() and not waiting - ({"embed"} if not self.semantics.ready() else set())
+
+    def _find_cure(self, path: Path) -> Cure | None:
+        if path == self.paths.database:
+            return Cure("ledger", self._begin_ledger_anew)
+        if path == self.paths.embeddings:
+            return Cure("embedding_cache", self.cache.begin_anew)
+        return self.semantics.find_cure(path)
+
+    def _begin_ledger_anew(self, move_away: Callable[[], object]) -> None:
+        self.database.begin_anew(move_away)
+        self._ledger_is_new = True
+
+    def _wake_lanes(self) -> None:
+        self.queue.notify()
 
     # -- what the configuration says ----------------------------------------------------------------------
 
     def _set_schedule(self) -> None:
         every = self.config.schedule
-        self.schedule.every(every.reconcile_minutes, "reconcile", self.look_at_disk)
+        self.schedule.every(every.reconcile_minutes, "reconcile", self._look_at_disk_by_itself)
         self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
-        self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain"))
+        self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain", afresh=False))
+        self.schedule.every(every.verify_minutes, "verify", lambda: self.queue.enqueue("verify", afresh=False))
+
+    def _prepare_ledger(self) -> None:
+        self._forget_unserved()
+        self._expire_if_read_differently()
 
     def _forget_unserved(self) -> None:
         for name in self.documents.workspaces():
@@ -218,18 +409,29 @@ class Engine:
                 self.documents.forget_workspace(name, self.clock())
         self.queue.forget_unserved(self.workspaces)
 
+    def _set_aside_crashed(self, died: Sequence[Failure]) -> None:
+        """Note the files that memoryd dies of as looked at, so that only a change brings them back."""
+        for crashed in self.queue.crashed("index"):
+            workspace = self.workspaces[crashed.workspace]
+            if crashed in died or not is_set_aside(workspace, crashed.path, self.documents):
+                set_aside(workspace, crashed.path, crashed.reason, self.documents, self.index_settings, self.clock)
+
     def _expire_if_read_differently(self) -> None:
         """Read everything again if it is not read and split as it was when the ledger was written."""
         settings = self.index_settings
         for workspace in self.workspaces.values():
-            manner = f"{READING_VERSION} {CHUNKER_VERSION} {settings} {workspace.evergreen}"
+            manner = f"{READING_VERSION} {settings} {workspace.evergreen}"
             with self.database.write() as sql:  # all or nothing: a crash in between would leave the old chunks for good
                 read_differently = self.database.remember(f"reading:{workspace.name}", manner)
+                split_differently = self.database.remember(f"splitting:{workspace.name}", CHUNKER_VERSION)
                 scoped_differently = self.database.remember(f"scopes:{workspace.name}", f"{workspace.scopes}")
                 if scoped_differently:
                     distrust_scopes(sql, workspace.name)
                 if read_differently or scoped_differently:
                     self.documents.expire(workspace.name)
+                elif split_differently:
+                    for path in self.documents.known(workspace.name):
+                        add_job(sql, "resplit", workspace.name, path, self.clock())
 
 
 def _workspaces(config: Config) -> dict[str, Workspace]:
@@ -255,14 +457,3 @@ def _hypotheses(config: Config, llm: LanguageModel) -> Hypotheses:
     # The plain query must still be answered within the request's own time.
     timeout_s = min(hyde.timeout_s, 0.8 * config.server.request_timeout_s)
     return Hypotheses(llm, max_tokens=hyde.max_tokens, timeout_s=timeout_s)
-
-
-def _open_cache(path: Path, clock: Clock) -> SqliteCache:
-    """A damaged cache is begun anew: it saves time, and holds nothing that cannot be computed."""
-    try:
-        return SqliteCache(path, clock)
-    except StoreCorrupt as error:
-        log.warning("cache_begun_anew", reason=error.message)
-        for file in path.parent.glob(f"{path.name}*"):
-            file.unlink()
-        return SqliteCache(path, clock)

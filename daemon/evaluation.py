@@ -136,7 +136,7 @@ def ask(
             request,
             settings,
             engine.database,
-            semantics or engine.semantics,
+            semantics or engine.semantics.now(),
             lambda: [],
             engine.hypotheses.imagine,
         )

@@ -28,9 +28,14 @@ class InstanceLock:
                 f"Another memoryd (process {holder or 'unknown'}) has the data folder {path.parent}",
                 hint="Ask it with 'memoryd status'; stop it first, or give this one another paths.data",
             ) from error
+        # The name of whoever had it last is there unless that one stopped in good order.
+        self.was_cut_off = os.fstat(self._descriptor).st_size > 0
         with contextlib.suppress(OSError):  # on a full disk the lock holds all the same; only the name is missing
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
-    def release(self) -> None:
+    def release(self, *, in_good_order: bool = False) -> None:
+        if in_good_order:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)

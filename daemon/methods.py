@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import PurePosixPath
@@ -23,6 +23,7 @@ from memoryd.daemon.fence import fence_document, fence_hits
 from memoryd.daemon.introduction import introduce
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.live_settings import LiveSettings
+from memoryd.daemon.model_methods import ModelMethods
 from memoryd.daemon.monitor import Monitor
 from memoryd.daemon.openrpc import describe
 from memoryd.daemon.params import parse_params
@@ -41,17 +42,27 @@ from memoryd.daemon.requests import (
     SettingsGetRequest,
     SettingsSetRequest,
     StatusRequest,
+    VerifyRequest,
     WhyNotRequest,
 )
 from memoryd.daemon.server import Server
 from memoryd.daemon.session import CANCEL, Session
 from memoryd.daemon.status import brief_status, full_status
+from memoryd.daemon.verification import verify
 from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
 from memoryd.store.cancellation import check_cancelled
-from memoryd.store.errors import ConfigInvalid, InvalidParams, NotFound, PathRefused
+from memoryd.store.errors import (
+    ConfigInvalid,
+    InvalidParams,
+    NotFound,
+    PathRefused,
+    StoreCorrupt,
+    StoreUnavailable,
+)
 from memoryd.store.generations import Pending
+from memoryd.store.search.answer import Degraded
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import Decay, Hyde, Mmr, SearchQuery, SearchSettings
@@ -62,6 +73,9 @@ log = structlog.get_logger()
 _POLL_S = 0.05
 _LONGEST_PATH = 4096  # as the kernel takes them
 _SHOWN_PATH = 100
+_HEALING_S = 10.0
+
+Answerer = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 class Methods:
@@ -92,11 +106,12 @@ class Methods:
         return {
             "initialize": Method(self.initialize),
             "ping": Method(self.ping),
-            "search": Method(self.search),
-            "why_not": Method(self.why_not),
-            "get": Method(self.get),
-            "status": Method(self.status),
+            "search": Method(self._again_if_healed(self.search)),
+            "why_not": Method(self._again_if_healed(self.why_not)),
+            "get": Method(self._again_if_healed(self.get)),
+            "status": Method(self._again_if_healed(self.status)),
             "index": Method(self.index, timeout_s=math.inf),
+            "verify": Method(self.verify, timeout_s=math.inf),
             "settings.get": Method(self.get_settings),
             "settings.set": Method(self.set_settings),
             "reload": Method(self.reload, timeout_s=math.inf),
@@ -104,7 +119,21 @@ class Methods:
             "events.unsubscribe": Method(self.unsubscribe, session=True),
             CANCEL: Method(self.cancel, session=True),
             "rpc.discover": Method(self.discover),
+            **ModelMethods(self._engine).table(),
         }
+
+    def _again_if_healed(self, answer: Answerer) -> Answerer:
+        """Who asks in the moment in which the ledger turns out damaged waits until it is begun anew."""
+
+        def answer_or_wait(params: Mapping[str, Any]) -> dict[str, Any]:
+            try:
+                return answer(params)
+            except (StoreCorrupt, StoreUnavailable):
+                if not self._engine.healer.wait_for_healing(_HEALING_S):
+                    raise
+            return answer(params)
+
+        return answer_or_wait
 
     async def initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
         request = parse_params(InitializeRequest, params)
@@ -124,10 +153,12 @@ class Methods:
             query,
             search_settings(self._live.search(request.settings)),
             engine.database,
-            engine.semantics,
+            engine.semantics.now(),
             lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
             engine.hypotheses.imagine,
         )
+        if answer.degraded is None:
+            answer = replace(answer, degraded=self._rebuilding())
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         engine.measures.note_search(took_ms, answer.timings, len(answer.hits), degraded=answer.degraded is not None)
         log.info(
@@ -198,6 +229,10 @@ class Methods:
         request = parse_params(IndexRequest, params)
         return await index(self._engine, request, self._check_workspaces(request.workspace))
 
+    def verify(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        request = parse_params(VerifyRequest, params)
+        return verify(self._engine, self._check_workspaces(request.workspace), repair=request.repair)
+
     def get_settings(self, params: Mapping[str, Any]) -> dict[str, Any]:
         parse_params(SettingsGetRequest, params)
         return self._live.describe()
@@ -263,6 +298,17 @@ class Methods:
         with self._engine.database.read() as sql:
             return name_pending(sql, self._engine.generations.pending(workspaces), scope)
 
+    def _rebuilding(self) -> Degraded | None:
+        """What an answer must say while a store that was damaged is not whole again."""
+        rebuilding = self._engine.healer.rebuilding()
+        if "ledger" in rebuilding:
+            reason = "the ledger was damaged and is being rebuilt from your markdown: some notes are not found yet"
+            return Degraded("ledger", reason, "'memoryd index' waits until it is whole")
+        if "vectors" in rebuilding:
+            reason = "the vectors were damaged and are being rebuilt: some notes are found by their words alone"
+            return Degraded("vector", reason, "'memoryd index' waits until they are whole")
+        return None
+
     def _check_workspaces(self, names: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [name for name in names if name not in self._engine.workspaces]
         if unknown:
@@ -281,7 +327,7 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
             known = engine.documents.known(name)
             chosen = [p for p in known if any(p == path or p.startswith(f"{path}/") for path in paths)]
             engine.documents.expire(name, chosen if paths else None)
-        engine.queue.requeue_parked()
+        engine.queue.requeue_parked(crashed=True)
         engine.semantics.retry_now()
     for path in paths or [""]:
         engine.look_at_disk(names, path)

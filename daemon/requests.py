@@ -165,6 +165,31 @@ class IndexRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifyRequest:
+    """Proves that files, ledger, keyword indexes and vectors say the same, or tells where they do not."""
+
+    repair: bool = field(default=False, metadata=rule("Put right what is not in sync, and look again."))
+    workspace: tuple[str, ...] = field(default=(), metadata=rule("Only these workspaces.", blank=False))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUseRequest:
+    """Goes over to another embedding model, without a restart and without a gap."""
+
+    model: str = field(metadata=rule("A name from the catalogue, a .gguf file, or hf:org/repo/file.gguf.", blank=False))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRollbackRequest:
+    """Searches by the model before again, or gives up a switch that is under way. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPruneRequest:
+    """Removes the vectors of models that are neither searched by nor being filled. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class PingRequest:
     """Answers at once. Takes nothing."""
 

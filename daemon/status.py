@@ -12,6 +12,7 @@ from typing import Any
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.server import Server
+from memoryd.daemon.verification import last_proof
 from memoryd.daemon.watcher import Watcher
 from memoryd.jobs.language import language_notes
 from memoryd.jobs.workspace import Scan, Workspace, scan
@@ -67,8 +68,13 @@ def full_status(
         for failure in failures
         if failure.kind in ("maintain", "reconcile")
     )
+    reasons.extend(_healing(engine))
     if trouble := engine.worker.ledger_trouble:
         reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
+    proof = last_proof(engine, workspaces)
+    if proof and proof["kinds"].keys() - {"unavailable"}:  # what is away is told of above
+        kinds = ", ".join(f"{count} {kind}" for kind, count in proof["kinds"].items())
+        reasons.append(_reason("drift", f"not in sync: {kinds}", "Run 'memoryd verify --repair'"))
     if not engine.worker.alive():
         reasons.append(_reason("worker_dead", "the worker is not running", "Restart memoryd"))
     if (reloaded := engine.last_reload) and reloaded.problems:
@@ -80,9 +86,11 @@ def full_status(
         "started_at": _iso(engine.started_at),
         "uptime_s": round(now - engine.started_at, 1),
         "health": {"state": "degraded" if reasons else "indexing" if busy else "ok", "reasons": reasons},
+        "proof": proof,
         "workspaces": workspaces,
         "embedder": embedder,
         "stores": stores,
+        "healed": [{**asdict(incident), "at": _iso(incident.at)} for incident in engine.healer.incidents()],
         "queue": _queue(engine, now),
         "scheduler": {name: run.isoformat() for name, run in sorted(engine.schedule.next_runs().items())},
         "server": {
@@ -199,11 +207,33 @@ def _embedder(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
     if status.state == "failed":
         message = f"search by meaning is off: {status.reason}"
         reasons.append(_reason("embedder_failed", message, status.hint))
+    switching = engine.semantics.switching()
+    if switching and switching.reason:
+        message = f"the change of the model does not get on: {switching.reason}"
+        reasons.append(_reason("switch_failing", message, switching.hint))
     return {
         **asdict(status),
+        "switching": asdict(switching) if switching else None,
+        "generations": _generations(engine),
         "configured": engine.config.embedder.model,
         "next_retry": _iso(status.next_retry) if status.next_retry else None,
     }
+
+
+def _generations(engine: Engine) -> list[dict[str, Any]]:
+    """Every set of vectors that is kept: the one that is searched first."""
+    filling = engine.semantics.filling()
+    active = engine.generations.active()
+    listed = []
+    for each in engine.generations.all():
+        state = "serving" if active and each.id == active.id else "kept"
+        if filling and each.id == filling.generation.id:
+            state = "filling"
+        kept_until = None
+        if each.retired_at is not None:
+            kept_until = _iso(each.retired_at + engine.config.embedder.keep_generations_days * 86_400)
+        listed.append({"model": each.model, "fingerprint": each.fingerprint, "state": state, "kept_until": kept_until})
+    return listed
 
 
 def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
@@ -225,6 +255,19 @@ def _reload_refused(reloaded: Reloaded) -> Reason:
     count = len(reloaded.problems)
     message = f"the new configuration has {count} problem{'s' * (count != 1)}, and the former one is in force"
     return _reason("config_invalid", f"{message}: {'; '.join(reloaded.problems)}", "Correct it, then 'memoryd reload'")
+
+
+def _healing(engine: Engine) -> list[Reason]:
+    """What is damaged, and what was and is not whole again yet."""
+    begun = [
+        _reason(f"{store}_rebuilding", f"{incident.reason}; it is being rebuilt", f"Kept in {incident.folder}")
+        for store, incident in engine.healer.rebuilding().items()
+    ]
+    hint = "Check the disk (its journal, SMART), then restart memoryd"
+    return begun + [
+        _reason(damage.code, f"{damage.message}, again and again: it is left alone for now", hint)
+        for damage in engine.healer.given_up()
+    ]
 
 
 def _queue(engine: Engine, now: float) -> dict[str, Any]:

@@ -32,9 +32,10 @@ def why_not(engine: Engine, path: str, line: int, query: SearchQuery, settings: 
     if target is None:
         return place.workspace, place.trouble or _vanished(path)
     hypothesize = _once(engine.hypotheses.imagine)
+    meaning = engine.semantics.now()  # one for every rerun
 
     def ask(query: SearchQuery, settings: SearchSettings) -> Answer:
-        return search(query, settings, engine.database, engine.semantics, lambda: [], hypothesize)
+        return search(query, settings, engine.database, meaning, lambda: [], hypothesize)
 
     case = Case(target, query, settings, Remembered(ask), engine.database)
     finding = find_reason(case)

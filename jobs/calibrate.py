@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.meaning import Meaning
 from memoryd.store.database import Database
-from memoryd.store.queue import Queue
 from memoryd.store.search.calibration import calibrate_noise, calibration_due
 
 
-def calibrate(database: Database, semantics: Semantics, queue: Queue) -> bool:
-    """Whether there was something to learn. While passages wait for their vectors there will be another time."""
-    generation = semantics.generation()
-    if generation is None or "embed" in queue.waiting_kinds():
-        return False
+def calibrate(database: Database, meaning: Meaning) -> bool:
+    """Whether there was something to learn about this generation."""
     with database.read() as sql:
-        due = calibration_due(sql, generation.fingerprint)
+        due = calibration_due(sql, meaning.generation.fingerprint)
     if due:
-        calibrate_noise(database, semantics, generation.fingerprint)
+        calibrate_noise(database, meaning, meaning.generation.fingerprint)
     return due

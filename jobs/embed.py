@@ -9,9 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.meaning import Meaning
 from memoryd.store.cache import SqliteCache
-from memoryd.store.errors import EmbedderUnavailable, StoreCorrupt
 from memoryd.store.generations import Generations, Wanted
 from memoryd.store.model import Job
 from memoryd.store.protocols import Vectors
@@ -30,7 +29,7 @@ class OnWritten(Protocol):
 
 
 class Interrupted(Exception):
-    """memoryd is stopping; the jobs in hand go back to the queue."""
+    """The lane is wanted for something else: to stop, or to heal. The jobs in hand go back to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +53,26 @@ class Vectorizer:
 
     on_written: OnWritten | None = None
 
-    def __init__(
-        self, semantics: Semantics, generations: Generations, cache: SqliteCache, stopping: Callable[[], bool]
-    ) -> None:
-        self._semantics = semantics
+    def __init__(self, generations: Generations, cache: SqliteCache, is_wanted: Callable[[], bool]) -> None:
+        """``is_wanted``: whether the lane is wanted for something else, and lets go of its jobs at the next batch."""
         self._generations = generations
         self._cache = cache
-        self._stopping = stopping
+        self._is_wanted = is_wanted
 
-    def run(self, jobs: Sequence[Job]) -> Embedded:
-        try:
-            return self._follow(jobs)
-        except StoreCorrupt as error:  # deleted or damaged while we run: what it held is in the cache
-            self._semantics.make_index_anew(error)
-            return self._follow(jobs)
-
-    def _follow(self, jobs: Sequence[Job]) -> Embedded:
-        generation = self._semantics.generation()
-        if generation is None:
-            raise EmbedderUnavailable("the embedder is not ready")
+    def run(self, jobs: Sequence[Job], meaning: Meaning) -> Embedded:
+        generation = meaning.generation
         documents = [(job.workspace, job.path) for job in jobs]
         orphans = self._generations.orphans(generation.id, documents)
         if orphans:
-            self._semantics.index().delete(orphans)
+            meaning.vectors.delete(orphans)
             self._generations.unmark(generation.id, orphans)
         wanted = self._generations.missing(generation.id, documents)
         computed = 0
-        for commit in self._commits(wanted, generation.fingerprint):
+        for commit in self.place(wanted, meaning):
             ids = [placed.passage.passage_id for placed in commit]
             owners = [placed.passage.document_id for placed in commit]
             matrix = np.stack([placed.vector for placed in commit])
-            self._semantics.index().upsert(ids, owners, matrix)
+            meaning.vectors.upsert(ids, owners, matrix)
             self._generations.mark(generation.id, zip(ids, owners, strict=True))
             new = sum(placed.computed for placed in commit)
             computed += new
@@ -92,11 +80,11 @@ class Vectorizer:
                 self.on_written(len(commit), new)
         return Embedded(len(wanted), computed, len(orphans))
 
-    def _commits(self, wanted: Sequence[Wanted], fingerprint: str) -> Iterator[list[Placed]]:
+    def place(self, wanted: Sequence[Wanted], meaning: Meaning) -> Iterator[list[Placed]]:
         """Passages with their vectors, in portions that are written at once. The cache keeps every batch."""
         for start in range(0, len(wanted), _COMMIT_PASSAGES):
             portion = wanted[start : start + _COMMIT_PASSAGES]
-            cached = self._cache.find(fingerprint, [passage.text_hash for passage in portion])
+            cached = self._cache.find(meaning.generation.fingerprint, [passage.text_hash for passage in portion])
             ready = [Placed(p, cached[p.text_hash], computed=False) for p in portion if p.text_hash in cached]
             rest: dict[bytes, list[Wanted]] = {}  # the same text in two places is embedded once
             for passage in portion:
@@ -106,7 +94,7 @@ class Vectorizer:
             texts = sorted(((key, same[0].text.strip()) for key, same in rest.items()), key=lambda pair: len(pair[1]))
             began = time.monotonic()
             for first in range(0, len(texts), _BATCH):
-                for key, vector in self._embed(dict(texts[first : first + _BATCH]), fingerprint).items():
+                for key, vector in self._embed(dict(texts[first : first + _BATCH]), meaning).items():
                     ready.extend(Placed(passage, vector, computed=True) for passage in rest[key])
                 if time.monotonic() - began > _COMMIT_SECONDS:
                     yield ready
@@ -114,10 +102,10 @@ class Vectorizer:
             if ready:
                 yield ready
 
-    def _embed(self, texts: dict[bytes, str], fingerprint: str) -> dict[bytes, Vectors]:
-        if self._stopping():
+    def _embed(self, texts: dict[bytes, str], meaning: Meaning) -> dict[bytes, Vectors]:
+        if self._is_wanted():
             raise Interrupted
-        matrix = self._semantics.embed_documents(list(texts.values()))
+        matrix = meaning.embed_documents(list(texts.values()))
         vectors = dict(zip(texts, matrix, strict=True))
-        self._cache.keep(fingerprint, vectors)
+        self._cache.keep(meaning.generation.fingerprint, vectors)
         return vectors

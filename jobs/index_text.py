@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memoryd.jobs.chunking import group_chunks, split_passages
 from memoryd.jobs.dates import document_date, is_evergreen
@@ -10,12 +10,13 @@ from memoryd.jobs.markdown import document_title, read_front_matter
 from memoryd.jobs.reading import FileRead, decode_text, read_file
 from memoryd.jobs.scope import document_scope
 from memoryd.jobs.superseding import read_superseding
-from memoryd.jobs.workspace import Workspace, check_available, check_same_disk
+from memoryd.jobs.workspace import Workspace, check_available, check_same_disk, signature_of
 from memoryd.store.documents import Documents
 from memoryd.store.model import Document
 from memoryd.store.protocols import Clock
 
 READING_VERSION = "2"  # of what is taken from a file besides its passages: another one, and all is read again
+_CRASHED = "crashed:"  # in the place of the hash of a file that memoryd died of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,43 @@ def index_text(workspace: Workspace, path: str, documents: Documents, settings: 
     if known and known.content_hash == file.content_hash:
         documents.touch(workspace.name, path, file.signature)
         return "unchanged"
+    document, skipped = make_document(workspace, path, file, settings)
+    if skipped is not None:
+        documents.skip(document, skipped, clock())
+        return "skipped"
+    documents.replace(document, clock())
+    return "indexed"
+
+
+def make_document(
+    workspace: Workspace, path: str, file: FileRead, settings: IndexSettings
+) -> tuple[Document, str | None]:
+    """What a file says, and why it is not indexed; None = it is."""
     if file.too_large:
         reason = f"{file.size:,} bytes, more than index.max_file_bytes ({settings.max_file_bytes:,})"
-        documents.skip(_document(workspace, path, file, "", [], settings), reason, clock())
-        return "skipped"
+        return _document(workspace, path, file, "", [], settings), reason
     text, notices = decode_text(file.data)
     if text is None:
-        documents.skip(_document(workspace, path, file, "", [], settings), "not text", clock())
-        return "skipped"
-    documents.replace(_document(workspace, path, file, text, notices, settings), clock())
-    return "indexed"
+        return _document(workspace, path, file, "", [], settings), "not text"
+    return _document(workspace, path, file, text, notices, settings), None
+
+
+def set_aside(
+    workspace: Workspace, path: str, reason: str, documents: Documents, settings: IndexSettings, clock: Clock
+) -> None:
+    """Note a file as looked at, without reading it: memoryd dies of that. Only a change brings it back."""
+    try:
+        found = (workspace.root / path).stat()
+    except OSError:  # gone, or away: there is nothing to be read again
+        return
+    file = FileRead(b"", found.st_size, signature_of(found), too_large=True)
+    document = _document(workspace, path, file, "", [], settings)
+    documents.skip(replace(document, content_hash=f"{_CRASHED}{file.signature}"), reason, clock())
+
+
+def is_set_aside(workspace: Workspace, path: str, documents: Documents) -> bool:
+    known = documents.lookup(workspace.name, path)
+    return known is not None and known.content_hash.startswith(_CRASHED)
 
 
 def _document(

@@ -39,7 +39,7 @@ def load_llama() -> Any:
     return llama_cpp
 
 
-def load_model(path: Path, *, quantized: bool, hint: str) -> Any:
+def load_model(path: Path, *, quantized: bool, hint: str, mapped: bool = True) -> Any:
     """A model in memory, to be given to ``free_model``. Raises ``ModelCorrupt`` with what llama.cpp complained of."""
     llama = load_llama()
     forget_complaints()
@@ -48,6 +48,12 @@ def load_model(path: Path, *, quantized: bool, hint: str) -> Any:
     # Kernels for repacked weights take a tenth less time. Those for quantised ones die of an illegal
     # instruction on virtual machines that announce AMX and do not grant it.
     parameters.use_extra_bufts = not quantized
+    # A file that is mapped and then changed changes the model: at best the process dies, at worst it makes vectors
+    # that mean nothing, and keeps them.
+    if not mapped and hasattr(llama, "LLAMA_LOAD_MODE_NONE"):
+        parameters.load_mode = llama.LLAMA_LOAD_MODE_NONE
+    elif not mapped:  # as older versions have it
+        parameters.use_mmap = False
     model = llama.llama_model_load_from_file(os.fsencode(path), parameters)
     if model is None:
         raise ModelCorrupt(f"llama.cpp cannot load {path}{complained()}", hint=hint)

@@ -1,26 +1,149 @@
-"""Keeping the stores small: compaction, old versions, the write-ahead log, the cache."""
+"""Keeping the stores sound and small: damage, compaction, old versions, dead words, empty pages, logs, the cache.
+
+On schedule, and as soon as enough has piled up. What fails is tried again, later each time, and turns health to
+degraded; meanwhile the other steps go on, and nothing grows without end.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
 
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
+from memoryd.store.errors import MemorydError, StoreUnavailable
+from memoryd.store.failpoints import failpoint
 from memoryd.store.generations import Generations
+from memoryd.store.keywords import TABLES, count_segments, merge_segments
+from memoryd.store.space import log_bytes
+
+log = structlog.get_logger()
 
 _CACHE_DAYS = 30  # an embedding that no passage uses is kept so long, for the branch that is checked out again
+_CHECK_SECONDS = 30.0  # for the look at each SQLite file: what is damaged heals before it is met
+_LOG_BYTES = 64 * 2**20  # a write-ahead log this long is folded back at once
+_IDLE_SHARE = 0.5  # of the ledger's file that holds nothing: it is shortened at once
+_DEAD_SHARE = 0.25  # of the chunks, written since the keyword indexes were merged: as many lie dead in them
+_LEAST_DEAD = 50
+_MERGE_PAGES = 500  # in one transaction: tens of milliseconds
+_OVERGROWN = 2.0  # backlog at which vectors that cannot be compacted are written anew
+_TOO_MUCH = 8.0  # backlog at which no more are written
+_MERGED_KEY = "keywords_merged_to"  # in meta: the last chunk when the keyword indexes were merged
 
 
-def maintain(database: Database, semantics: Semantics, generations: Generations, cache: SqliteCache) -> dict[str, int]:
-    """Runs on the embed lane, the only writer of LanceDB. Returns facts for the log."""
-    removed = 0
-    generation = semantics.generation()
-    if generation is not None:
-        orphans = generations.orphans(generation.id)
-        if orphans:
-            semantics.index().delete(orphans)
-            generations.unmark(generation.id, orphans)
-        removed = len(orphans)
-        semantics.index().compact()
-    dropped = cache.prune(generations.hashes_in_use(), _CACHE_DAYS)
-    database.checkpoint()
-    return {"orphans_removed": removed, "embeddings_dropped": dropped}
+class Upkeep:
+    """Runs on the embed lane, the only writer of LanceDB and of the cache."""
+
+    def __init__(
+        self,
+        database: Database,
+        semantics: Semantics,
+        generations: Generations,
+        cache: SqliteCache,
+        *,
+        shared_cache: bool,
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._database = database
+        self._semantics = semantics
+        self._generations = generations
+        self._cache = cache
+        self._shared_cache = shared_cache
+        self._stopping = stopping
+        self._failing = False
+        self._left = 0  # bytes in the logs after the last run: a reader that never ends keeps them from going
+        self._idle = 0.0  # share of the ledger that was idle then
+
+    def is_due(self) -> bool:
+        """Whether enough has piled up not to wait for the clock. While it fails, the queue says when to try again."""
+        if self._failing:
+            return False
+        if any(meaning.vectors.backlog() >= 1 for meaning in self._semantics.in_use()):
+            return True
+        return self._log_bytes() > self._left + _LOG_BYTES or self._database.free_share() > self._idle + _IDLE_SHARE
+
+    def check_room(self) -> None:
+        """Refuse to write vectors that have long been waiting to be compacted: words are found all the same."""
+        if self._failing and self._semantics.index().backlog() >= _TOO_MUCH:
+            raise StoreUnavailable(
+                "The vectors cannot be compacted, and no more are written until they can be",
+                hint="'memoryd status' says why; free space on the disk, or delete the vectors' folder and restart",
+            )
+
+    def run(self) -> dict[str, int]:
+        """Every step, whatever happens to the others; raises the first failure. Returns facts for the log."""
+        failpoint("maintain.begin")
+        facts: dict[str, int] = {}
+        failures: list[MemorydError] = []
+        for step in (
+            self._look_for_damage,
+            self._compact_vectors,
+            self._merge_keywords,
+            self._prune_cache,
+            self._reclaim_ledger,
+        ):
+            try:
+                facts.update(step())
+            except MemorydError as error:
+                failures.append(error)
+        self._failing = bool(failures)
+        self._left, self._idle = self._log_bytes(), self._database.free_share()
+        if failures:
+            raise failures[0]
+        failpoint("maintain.end")
+        return facts
+
+    def _look_for_damage(self) -> dict[str, int]:
+        self._database.check(_CHECK_SECONDS)
+        self._cache.check(_CHECK_SECONDS)
+        return {}
+
+    def _compact_vectors(self) -> dict[str, int]:
+        removed = 0
+        for meaning in self._semantics.in_use():
+            index = meaning.vectors
+            index.ids()  # compacting alone does not notice damage in what there is nothing to do about
+            orphans = self._generations.orphans(meaning.generation.id)
+            if orphans:
+                index.delete(orphans)
+                self._generations.unmark(meaning.generation.id, orphans)
+            removed += len(orphans)
+            try:
+                index.compact()
+            except MemorydError as error:
+                if index.backlog() >= _OVERGROWN:
+                    log.warning("vectors_written_anew", reason=error.message)
+                    index.rewrite()
+                raise
+        return {"orphans_removed": removed}
+
+    def _merge_keywords(self) -> dict[str, int]:
+        """Merge the keyword indexes once enough of them is dead, in steps between which others may write."""
+        with self._database.read() as sql:
+            count, last = sql.execute("SELECT count(*), coalesce(max(id), 0) FROM chunks").fetchone()
+            row = sql.execute("SELECT value FROM meta WHERE key = ?", (_MERGED_KEY,)).fetchone()
+        if abs(last - (int(row[0]) if row else 0)) < max(_LEAST_DEAD, _DEAD_SHARE * count):
+            return {}
+        for table in TABLES:
+            pages = -_MERGE_PAGES
+            more = True
+            while more:
+                if self._stopping():
+                    return {}
+                with self._database.write() as sql:
+                    more = count_segments(sql, table) > 1 and merge_segments(sql, table, pages)
+                pages = _MERGE_PAGES
+        self._database.remember(_MERGED_KEY, str(last))
+        return {"keywords_merged": count}
+
+    def _log_bytes(self) -> int:
+        return max(log_bytes(self._database.path), log_bytes(self._cache.path))
+
+    def _prune_cache(self) -> dict[str, int]:
+        in_use = self._generations.hashes_in_use()
+        return {"embeddings_dropped": self._cache.prune(in_use, _CACHE_DAYS, is_shared=self._shared_cache)}
+
+    def _reclaim_ledger(self) -> dict[str, int]:
+        return {"ledger_bytes_freed": self._database.reclaim()}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from memoryd.store.errors import MemorydError
+from memoryd.store.queue import LONGEST_WAIT_S
 
 _FIRST_SECONDS = 2.0
-_MOST_SECONDS = 900.0
 _MOST_DOUBLINGS = 16  # far past the cap, and no number that grows without end
 
 
 def backoff(attempts: int, most: float | None = None) -> float:
     """Seconds to wait after the n-th failure in a row (from 1): doubled each time, capped."""
-    return float(min(most or _MOST_SECONDS, _FIRST_SECONDS * 2 ** min(max(1, attempts) - 1, _MOST_DOUBLINGS)))
+    return float(min(most or LONGEST_WAIT_S, _FIRST_SECONDS * 2 ** min(max(1, attempts) - 1, _MOST_DOUBLINGS)))
 
 
 def unforeseen(error: Exception) -> MemorydError:

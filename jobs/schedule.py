@@ -1,7 +1,13 @@
-"""When the daemon looks after itself. APScheduler enqueues; it does no work. The only module that imports it."""
+"""When the daemon looks after itself. APScheduler enqueues; it does no work. The only module that imports it.
+
+APScheduler goes by the wall clock: one that is set back by a day would stop it for a day. So the clock is watched,
+and a jump starts every interval anew.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -10,21 +16,37 @@ from typing import Any
 import structlog
 
 from memoryd.store.errors import MemorydError
+from memoryd.store.protocols import Clock
 
 log = structlog.get_logger()
+
+_JUMP_S = 30.0  # more than a clock is ever slewed between two looks
+_LOOK_S = 15.0
+
+
+def steady_clock() -> float:
+    """Seconds that nobody sets, the time that the machine slept included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Schedule:
     """Named repetitions. The first run is one interval after the start: starting does what is due by itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = time.time, steady: Clock = steady_clock, look_s: float = _LOOK_S) -> None:
         from apscheduler.schedulers.background import BackgroundScheduler
 
         self._scheduler: Any = BackgroundScheduler(
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
+        self._intervals: dict[str, timedelta] = {}
+        self._clock = clock
+        self._steady = steady
+        self._look_s = look_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch_clock, name="schedule-clock", daemon=True)
 
     def every(self, minutes: float, name: str, enqueue: Callable[[], object]) -> None:
+        self._intervals[name] = timedelta(minutes=minutes)
         self._scheduler.add_job(
             partial(_run, name, enqueue),
             "interval",
@@ -36,13 +58,28 @@ class Schedule:
 
     def start(self) -> None:
         self._scheduler.start()
+        self._thread.start()
 
     def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
 
     def next_runs(self) -> dict[str, datetime]:
         return {job.id: job.next_run_time for job in self._scheduler.get_jobs() if job.next_run_time}
+
+    def _watch_clock(self) -> None:
+        offset = self._clock() - self._steady()
+        while not self._stop.wait(self._look_s):
+            jumped = self._clock() - self._steady() - offset
+            if abs(jumped) < _JUMP_S:
+                continue
+            offset += jumped
+            log.warning("clock_jumped", seconds=round(jumped))
+            for name, interval in self._intervals.items():
+                self._scheduler.modify_job(name, next_run_time=datetime.now(UTC) + interval)
 
 
 def _run(name: str, enqueue: Callable[[], object]) -> None:

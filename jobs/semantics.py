@@ -1,69 +1,65 @@
-"""The vector side as one thing: the embedder, its generation, and LanceDB, opened in the background.
+"""The vector side as one thing: which generation is searched, which one is filled beside it, and how they come up.
 
-Queries are answered by keywords from the first second; this comes up when it can, says why while it cannot,
-and tries again by itself. Queries go before indexing on the embedder.
+Queries are answered by keywords from the first second; this comes up when it can, says why while it cannot, and
+tries again by itself. Another model fills a generation of its own while the one before is searched on; then one row
+flips. At most two embedders are in use: the one that is searched by and the one that fills.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
-import numpy as np
 import structlog
 
+from memoryd.jobs.heal import Cure, Healer
+from memoryd.jobs.meaning import Absence, Meaning, Models
 from memoryd.jobs.retry import backoff, unforeseen
-from memoryd.store import vectors
-from memoryd.store.errors import EmbedderUnavailable, MemorydError, StoreCorrupt
+from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
+from memoryd.jobs.turns import Turns
+from memoryd.store.database import ignore_damage
+from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
-from memoryd.store.protocols import Clock, Embedder, VectorIndex, Vectors
+from memoryd.store.protocols import Clock, Embedder, VectorIndex
 from memoryd.store.queue import Queue
+from memoryd.store.vectors import LanceVectors, table_path
 
 log = structlog.get_logger()
 
-_BURST_S = 0.05  # after a query, how soon the next of a burst comes
-_MOST_PATIENCE_S = 0.25  # so long a batch of indexing waits for a burst to end
-_CROWD_S = 2.0  # after the last query, so long batches stay small
-
-State = Literal["starting", "installing", "loading", "ready", "failed", "stopped"]
-Progress = Callable[[str, int, int | None], None]
-LoadEmbedder = Callable[[Progress], Embedder]
-
-
-@dataclass(frozen=True, slots=True)
-class SemanticsStatus:
-    state: State
-    reason: str | None  # why it is not ready
-    hint: str | None
-    stage: str | None  # what an installation is doing
-    done: int
-    total: int | None
-    model: str | None
-    fingerprint: str | None
-    dimension: int | None
-    next_retry: float | None  # unix time
+_GRACE_S = 30.0  # for queries that were handed out a generation which is no longer searched
+_CLOSE_S = 5.0  # for an embedder to come free
 
 
 class Semantics:
-    def __init__(self, load: LoadEmbedder, folder: Path, generations: Generations, queue: Queue, clock: Clock) -> None:
-        self._load = load
+    def __init__(
+        self,
+        models: Models,
+        folder: Path,
+        generations: Generations,
+        queue: Queue,
+        clock: Clock,
+        healer: Healer,
+    ) -> None:
+        self._models = models
         self._folder = folder
         self._generations = generations
         self._queue = queue
         self._clock = clock
-        self._embedder: Embedder | None = None
-        self._index: VectorIndex | None = None
-        self._generation: Generation | None = None
-        self._turns = _Turns()
+        self._healer = healer
+        self._changing = threading.RLock()  # of what follows: by the semantics thread, the embed lane, and requests
+        self._serving: Meaning | None = None
+        self._filling: Meaning | None = None
+        self._concluded: Models | None = None  # those that came up, or failed to
+        self._trouble: MemorydError | None = None  # why the generation that is wanted cannot be filled
+        self._turns = Turns()
+        self._leaving: list[tuple[float, Embedder]] = []  # embedders no longer in use, and when they are closed
         self._stop = threading.Event()
         self._again = threading.Event()
-        self._status = SemanticsStatus("starting", "memoryd is starting", None, None, 0, None, None, None, None, None)
-        self._thread = threading.Thread(target=self._open_until_ready, name="semantics", daemon=True)
+        self._status = SemanticsStatus("starting", "memoryd is starting")
+        self._thread = threading.Thread(target=self._run, name="semantics", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -74,121 +70,339 @@ class Semantics:
         if self._thread.is_alive():
             self._thread.join(timeout)
         with self._turns.last(timeout) as free:
-            embedder, self._embedder = self._embedder, None
+            in_use = [meaning.embedder for meaning in (self._serving, self._filling) if meaning]
+            self._serving = self._filling = None
             self._set("stopped", reason="memoryd is stopping")
-            if embedder is not None and free:  # one that is still at work goes with the process
-                embedder.close()
+            if free:  # one that is still at work goes with the process
+                for embedder in (*in_use, *(embedder for _, embedder in self._leaving)):
+                    embedder.close()
+
+    # -- what can be asked of it --------------------------------------------------------------------------
 
     def status(self) -> SemanticsStatus:
         return self._status
 
+    def started(self) -> bool:
+        """Whether anybody is bringing it up, or has."""
+        return self._thread.ident is not None
+
     def settled(self) -> bool:
-        """Whether waiting changes nothing: it is ready, or it failed and tries again only later."""
-        return self._status.state in ("ready", "failed", "stopped")
+        """Whether waiting changes nothing: it came up, or it failed and tries again only later."""
+        return self._status.state == "stopped" or self._concluded is self._models
 
     def retry_now(self) -> None:
         """Try again at once what failed, for instance because a model was installed meanwhile."""
         self._again.set()
 
-    # -- for the search -----------------------------------------------------------------------------------
+    def ready(self) -> bool:
+        return self._serving is not None
 
-    def embed_query(self, text: str) -> Vectors:
-        with self._turns.query():
-            return self._ready_embedder().embed_query(text)
+    def now(self) -> Meaning | Absence:
+        """The generation to search, as one object; while there is none, one that says why."""
+        return self._serving or Absence(self._status.reason or "the embedder is not ready", self._status.hint)
 
-    def embed_passage(self, text: str) -> Vectors:
-        """A text as the notes are embedded, but for a query that waits for it."""
-        with self._turns.query():
-            vector: Vectors = self._ready_embedder().embed_documents([text])[0]
-            return vector
+    def serving(self) -> Meaning:
+        found = self.now()
+        if isinstance(found, Absence):
+            raise found.error()
+        return found
+
+    def filling(self) -> Meaning | None:
+        """The generation that is filled beside the one that is searched."""
+        return self._filling
+
+    def generation(self) -> Generation | None:
+        """The one that is searched, as far as it is open."""
+        return self._serving.generation if self._serving else None
 
     def index(self) -> VectorIndex:
-        if self._index is None:
-            raise self._unavailable()
-        return self._index
+        return self.now().index()
+
+    def switching(self) -> Switching | None:
+        """How far the change to another model is, or why there is no getting on."""
+        filling, trouble = self._filling, self._trouble
+        is_loading = self._concluded is not self._models
+        if self._serving is None or (filling is None and trouble is None and not is_loading):
+            return None
+        reason, hint = (trouble.message, trouble.hint) if trouble else (None, None)
+        if filling is None:
+            return Switching(None, None, 0, 0, reason, hint)
+        done, total = self._generations.count(filling.generation.id)
+        return Switching(filling.generation.model, filling.fingerprint, done, total, reason, hint)
+
+    def use(self, models: Models) -> None:
+        """Go over to other models, in the background; what is searched now is searched until they are ready."""
+        with self._changing:
+            self._models = models
+        self._again.set()
+
+    def roll_back(self) -> Generation:
+        """Search the generation before again, at once; or go on with this one, if another was being filled.
+
+        Raises ``NotFound`` where none is kept, and what its embedder raises where that cannot be loaded.
+        """
+        if self._cancel_filling():
+            return self.serving().generation
+        former = self._generations.former()
+        if former is None:
+            hint = "A generation is kept for embedder.keep_generations_days after a switch, or until 'model prune'"
+            raise NotFound("There is no generation to go back to", hint=hint)
+        models = self._models.former(former.recipe)
+        embedder = self._load_as(former, models)
+        with self._changing:
+            self._models = self._concluded = models
+            former = self._generations.register(embedder.identity, self._clock(), models.recipe)
+            self._serve(Meaning(former, embedder, self._open_index(former), self._turns))
+        log.info("rolled_back", model=former.model, fingerprint=former.fingerprint)
+        return former
+
+    def _cancel_filling(self) -> bool:
+        with self._changing:
+            serving, filling = self._serving, self._filling
+            if serving is None or (filling is None and self._trouble is None and self._concluded is self._models):
+                return False
+            self._models = self._concluded = self._models.former(serving.generation.recipe)
+            self._stop_filling()
+            return True
 
     # -- for the embed lane -------------------------------------------------------------------------------
 
-    def ready(self) -> bool:
-        return self._status.state == "ready"
+    def is_filled(self) -> bool:
+        """Whether the generation that is filled lacks no more than the one that is searched."""
+        with self._changing:
+            if self._filling is None or self._serving is None:
+                return False
+            done, total = self._generations.count(self._filling.generation.id)
+            return done == total or done >= self._generations.count(self._serving.generation.id)[0]
 
-    def generation(self) -> Generation | None:
-        return self._generation
+    def finish_switch(self, filling: Meaning) -> None:
+        """Flip to it, unless it was given up meanwhile: one row, and one object handed out from here on."""
+        with self._changing:
+            if self._filling is not filling:
+                return
+            self._filling = None
+            self._serve(filling)
+        self._queue.drop("fill")
+        log.info("switched", model=filling.generation.model, fingerprint=filling.fingerprint)
 
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """In one go; while queries come in, text by text, so that one of them waits for one text at most."""
-        step = 1 if self._turns.crowded() else max(1, len(texts))
-        vectors = []
-        for first in range(0, max(1, len(texts)), step):
-            with self._turns.indexing(patient=first == 0):
-                vectors.append(self._ready_embedder().embed_documents(texts[first : first + step]))
-        return vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
+    def in_use(self) -> list[Meaning]:
+        return [meaning for meaning in (self._serving, self._filling) if meaning]
 
-    def make_index_anew(self, damage: StoreCorrupt) -> None:
-        """Replace vectors that turned out damaged, and queue the documents whose vectors went with them."""
-        if self._generation is None:
-            raise self._unavailable()
-        log.warning("vectors_rebuilt", reason=damage.message)
-        vectors.discard(self._folder)
-        self._index = open_index(self._folder, self._generation, self._generations)
-        self._generations.enqueue_incomplete(self._generation.id, self._clock())
-        self._queue.notify()
+    # -- for the healing, on the embed lane ---------------------------------------------------------------
+
+    def find_cure(self, path: Path) -> Cure | None:
+        """How damaged vectors are begun anew; None where they are not in use."""
+        for meaning in self.in_use():
+            if path == table_path(self._folder, meaning.generation.fingerprint):
+                return Cure("vectors", self._begin_index_anew)
+        return None
+
+    def report_damage(self, reason: str) -> None:
+        """Have the vectors that are searched begun anew at the lane's next boundary."""
+        if self._serving is not None:
+            path = self._table(self._serving.generation)
+            self._healer.report(StoreCorrupt(f"The vector store is given up: {reason}", path=path))
+
+    def follow_ledger(self) -> None:
+        """The ledger was begun anew: tell it which vectors there are."""
+        with self._changing:
+            if self._serving is not None:
+                recipe, identity = self._serving.generation.recipe, self._serving.embedder.identity
+                generation = self._generations.activate(identity, self._clock(), recipe)
+                self._serving = replace(self._serving, generation=generation, vectors=self._open_index(generation))
+                self._enqueue("embed", generation)
+            if self._filling is not None:
+                recipe, identity = self._filling.generation.recipe, self._filling.embedder.identity
+                generation = self._generations.register(identity, self._clock(), recipe)
+                self._filling = replace(self._filling, generation=generation, vectors=self._open_index(generation))
+                self._enqueue("fill", generation)
+        self.retry_now()
+
+    def _begin_index_anew(self, move_away: Callable[[], object]) -> None:
+        """Nothing holds a table's files open, and the old mirror answers until the new one is there."""
+        with self._changing:
+            move_away()
+            gone = [meaning for meaning in self.in_use() if not self._table(meaning.generation).exists()]
+            for meaning in gone:
+                meaning.vectors.on_damage = ignore_damage  # searches under way meet it still: it is known
+                anew = replace(meaning, vectors=self._open_index(meaning.generation))
+                if meaning is self._serving:
+                    self._serving = anew
+                    self._enqueue("embed", meaning.generation)
+                else:
+                    self._filling = anew
+                    self._enqueue("fill", meaning.generation)
 
     # -- coming up ----------------------------------------------------------------------------------------
 
-    def _open_until_ready(self) -> None:
+    def _run(self) -> None:
         failures = 0
         while not self._stop.is_set():
+            models = self._models
+            wait: float | None = None
             try:
-                self._open()
-            except Exception as failure:  # whatever it is, status must tell of it
+                self._bring_up(models)
+                failures, self._trouble = 0, None
+            except Exception as failure:  # noqa: BLE001 - whatever it is, status must tell of it
                 if self._stop.is_set():
                     return
                 error = failure if isinstance(failure, MemorydError) else unforeseen(failure)
                 failures += 1
                 wait = backoff(failures + 3) if error.retryable else None
-                self._set(
-                    "failed",
-                    reason=error.message,
-                    hint=error.hint,
-                    next_retry=None if wait is None else self._clock() + wait,
-                )
-                log.warning(
-                    "semantics_failed",
-                    code=error.code,
-                    reason=error.message,
-                    retry_s=wait,
-                    exc_info=error.__cause__ if error.code == "internal" else None,
-                )
-                self._queue.notify()
-                self._again.wait(wait)
-                self._again.clear()
-            else:
-                return
+                self._tell_failure(error, wait)
+            if self._models is not models:  # changed meanwhile
+                continue
+            self._concluded = models
+            self._queue.notify()
+            while not self._again.wait(self._close_leaving(wait)) and self._leaving:
+                pass
+            self._again.clear()
 
-    def _open(self) -> None:
-        self._set("loading", reason="the model is being loaded")
-        embedder = self._load(self._report_progress)
+    def _bring_up(self, models: Models) -> None:
+        """Have the models' generation searched or, beside another one, filled."""
+        with self._changing:
+            if self._models is not models:  # changed or rolled back meanwhile
+                return
+            recipes = [meaning.generation.recipe for meaning in self.in_use()]
+            if models.recipe not in recipes[1:]:
+                self._stop_filling()  # of what is not wanted any more
+            if models.recipe in recipes:
+                return
+        active = self._generations.active()
+        if self._serving is None and active and active.recipe not in ("", models.recipe):
+            self._bring_up_former(active, models)
+        self._close_leaving(None, at_once=True)  # two at most are in memory
+        self._set_unless_serving("loading", reason="the model is being loaded")
+        embedder = models.load(self._report_progress)
         try:
-            self._set("loading", reason="the vectors are being opened")
+            self._set_unless_serving("loading", reason="the vectors are being opened")
             self._check_not_stopping()
-            generation = self._generations.activate(embedder.identity, self._clock())
-            index = open_index(self._folder, generation, self._generations)
+            with self._changing:
+                if self._models is not models:  # changed or rolled back while it was loading
+                    embedder.close()
+                    return
+                self._take_up(embedder, models)
         except BaseException:
             embedder.close()
             raise
-        self._embedder, self._generation, self._index = embedder, generation, index
-        waiting = self._generations.enqueue_incomplete(generation.id, self._clock())
+        self._queue.enqueue("calibrate", afresh=False)
+
+    def _take_up(self, embedder: Embedder, models: Models) -> None:
+        now = self._clock()
+        generation = self._generations.register(embedder.identity, now, models.recipe)
+        meaning = Meaning(generation, embedder, self._open_index(generation), self._turns)
+        if self._serving is None or self._serving.fingerprint == generation.fingerprint:
+            self._stop_filling()
+            self._serve(meaning)
+            log.info("semantics_ready", model=generation.model, fingerprint=generation.fingerprint)
+            return
+        self._stop_filling()
+        self._filling = meaning
+        self._generations.retire_unused([generation.id], now)
+        waiting = self._enqueue("fill", generation)
+        log.info("switch_begun", model=generation.model, fingerprint=generation.fingerprint, documents=waiting)
+
+    def _bring_up_former(self, active: Generation, models: Models) -> None:
+        """Search by what was searched by before, while another model is got ready; without it, by words."""
+        try:
+            embedder = self._load_as(active, models.former(active.recipe))
+        except MemorydError as error:
+            log.warning("former_model_gone", model=active.model, reason=error.message)
+            return
+        with self._changing:
+            self._serve(Meaning(active, embedder, self._open_index(active), self._turns))
+
+    def _load_as(self, generation: Generation, models: Models) -> Embedder:
+        """The embedder that made a generation."""
+        if not generation.recipe:
+            raise ModelCorrupt(f"It is not known any more what {generation.model} was made of")
+        embedder = models.load(lambda _stage, _done, _total: None)
+        if embedder.identity.fingerprint != generation.fingerprint:
+            embedder.close()
+            raise ModelCorrupt(
+                f"The file of {generation.model} is not the one that its vectors were made with",
+                hint="Choose a model with 'memoryd model use': its vectors are made anew",
+            )
+        return embedder
+
+    def _serve(self, meaning: Meaning) -> None:
+        """One row in the ledger, then one object: from here on this is searched."""
+        before = self._serving
+        self._leaving = [entry for entry in self._leaving if entry[1] is not meaning.embedder]
+        self._generations.flip(meaning.generation.id, self._clock())
+        self._serving = meaning
+        self._enqueue("embed", meaning.generation)
         self._set("ready")
-        log.info(
-            "semantics_ready", model=generation.model, fingerprint=generation.fingerprint, documents_to_embed=waiting
+        if before is not None:
+            self._leave(before.embedder)
+        self._generations.retire_unused([each.generation.id for each in self.in_use()], self._clock())
+
+    def _stop_filling(self) -> None:
+        with self._changing:
+            filling, self._filling, self._trouble = self._filling, None, None
+            if filling is not None:
+                self._leave(filling.embedder)
+                self._generations.retire_unused([each.generation.id for each in self.in_use()], self._clock())
+        self._queue.drop("fill")
+
+    def _leave(self, embedder: Embedder) -> None:
+        self._leaving.append((time.monotonic() + _GRACE_S, embedder))
+        self._again.set()
+
+    def _close_leaving(self, wait: float | None, *, at_once: bool = False) -> float | None:
+        """Close the embedders whose time is over; returns how long to wait for the next, at most ``wait``."""
+        now = time.monotonic()
+        for entry in list(self._leaving):
+            if at_once or entry[0] <= now:
+                with self._turns.last(_CLOSE_S) as free:
+                    if free:  # one that is at work is closed the next time
+                        self._leaving.remove(entry)
+                        entry[1].close()
+        waits = [max(_CLOSE_S, at - now) for at, _ in self._leaving] + ([] if wait is None else [wait])
+        return min(waits, default=None)
+
+    # -- the index ----------------------------------------------------------------------------------------
+
+    def _open_index(self, generation: Generation) -> LanceVectors:
+        """Open the generation's vectors and make the ledger's marks true; a damaged table is begun anew."""
+
+        def open_table() -> tuple[LanceVectors, set[int]]:
+            report = self._healer.report
+            table = LanceVectors(self._folder, generation.fingerprint, generation.dimension, on_damage=report)
+            return table, table.ids()
+
+        index, held = self._healer.open("vectors", self._table(generation), open_table)
+        marked = self._generations.marked(generation.id)
+        self._generations.unmark(generation.id, marked - held)
+        index.delete(held - marked)
+        return index
+
+    def _enqueue(self, kind: str, generation: Generation) -> int:
+        waiting = self._generations.enqueue_incomplete(generation.id, self._clock(), kind)
+        self._queue.notify()
+        return waiting
+
+    def _table(self, generation: Generation) -> Path:
+        return table_path(self._folder, generation.fingerprint)
+
+    # -- what status says ---------------------------------------------------------------------------------
+
+    def _tell_failure(self, error: MemorydError, wait: float | None) -> None:
+        self._trouble = error
+        next_retry = None if wait is None else self._clock() + wait
+        self._set_unless_serving("failed", reason=error.message, hint=error.hint, next_retry=next_retry)
+        log.warning(
+            "semantics_failed",
+            code=error.code,
+            reason=error.message,
+            retry_s=wait,
+            exc_info=error.__cause__ if error.code == "internal" else None,
         )
-        self._queue.enqueue("calibrate")
 
     def _report_progress(self, stage: str, done: int, total: int | None) -> None:
         self._check_not_stopping()
         share = f" ({done * 100 // total} %)" if total else ""
-        self._set(
+        self._set_unless_serving(
             "installing", reason=f"the model is being installed: {stage}{share}", stage=stage, done=done, total=total
         )
 
@@ -196,112 +410,16 @@ class Semantics:
         if self._stop.is_set():
             raise EmbedderUnavailable("memoryd is stopping")
 
-    def _set(
-        self,
-        state: State,
-        *,
-        reason: str | None = None,
-        hint: str | None = None,
-        stage: str | None = None,
-        done: int = 0,
-        total: int | None = None,
-        next_retry: float | None = None,
-    ) -> None:
-        identity = self._embedder.identity if self._embedder else None
+    def _set_unless_serving(self, state: State, **facts: object) -> None:
+        if self._serving is None:
+            self._set(state, **facts)
+
+    def _set(self, state: State, **facts: object) -> None:
+        identity = self._serving.embedder.identity if self._serving else None
         self._status = SemanticsStatus(
             state=state,
-            reason=reason,
-            hint=hint,
-            stage=stage,
-            done=done,
-            total=total,
             model=identity.model if identity else None,
             fingerprint=identity.fingerprint if identity else None,
             dimension=identity.dimension if identity else None,
-            next_retry=next_retry,
+            **facts,  # type: ignore[arg-type]
         )
-
-    def _ready_embedder(self) -> Embedder:
-        if self._embedder is None:
-            raise self._unavailable()
-        return self._embedder
-
-    def _unavailable(self) -> EmbedderUnavailable:
-        return EmbedderUnavailable(self._status.reason or "the embedder is not ready", hint=self._status.hint)
-
-
-def open_index(folder: Path, generation: Generation, generations: Generations) -> VectorIndex:
-    """Open the generation's vectors and make the ledger's marks true; a damaged store is made anew."""
-    try:
-        index = vectors.LanceVectors(folder, generation.fingerprint, generation.dimension)
-        held = index.ids()
-    except StoreCorrupt as error:
-        log.warning("vectors_rebuilt", reason=error.message)
-        vectors.discard(folder)
-        index = vectors.LanceVectors(folder, generation.fingerprint, generation.dimension)
-        held = set()
-    marked = generations.marked(generation.id)
-    generations.unmark(generation.id, marked - held)
-    index.delete(held - marked)
-    return index
-
-
-class _Turns:
-    """One user of the embedder at a time; a waiting query goes before the next batch of indexing.
-
-    Queries come in bursts, so indexing also holds back a moment after each, though not for long.
-    """
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._busy = False
-        self._queries = 0
-        self._quiet_at = 0.0  # monotonic time at which no further query is expected
-
-    @contextmanager
-    def query(self) -> Iterator[None]:
-        with self._condition:
-            self._queries += 1
-            self._condition.wait_for(lambda: not self._busy)
-            self._queries -= 1
-            self._busy = True
-        try:
-            yield
-        finally:
-            self._quiet_at = time.monotonic() + _BURST_S
-            self._leave()
-
-    def crowded(self) -> bool:
-        """Whether queries come in: one waits, or came a moment ago."""
-        return self._queries > 0 or time.monotonic() < self._quiet_at + _CROWD_S
-
-    @contextmanager
-    def indexing(self, *, patient: bool = True) -> Iterator[None]:
-        with self._condition:
-            patience = time.monotonic() + (_MOST_PATIENCE_S if patient else 0.0)
-            while (wait := min(self._quiet_at, patience) - time.monotonic()) > 0:
-                self._condition.wait(wait)
-            self._condition.wait_for(lambda: not self._busy and not self._queries)
-            self._busy = True
-        try:
-            yield
-        finally:
-            self._leave()
-
-    @contextmanager
-    def last(self, timeout: float) -> Iterator[bool]:
-        """For the end: whether the embedder came free in time. Whoever waits gets its turn afterwards."""
-        with self._condition:
-            self._queries += 1
-            free = self._condition.wait_for(lambda: not self._busy, timeout)
-            self._queries -= 1
-            self._busy = True
-        try:
-            yield free
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        with self._condition:
-            self._busy = False
-            self._condition.notify_all()

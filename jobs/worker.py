@@ -17,10 +17,10 @@ import structlog
 
 from memoryd.jobs.embed import Interrupted
 from memoryd.jobs.retry import backoff, unforeseen
-from memoryd.store.errors import MemorydError, StoreFull, StoreUnavailable
+from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
-from memoryd.store.queue import Queue
+from memoryd.store.queue import Failure, Queue, job_key
 
 log = structlog.get_logger()
 
@@ -45,6 +45,7 @@ class Lane:
     handlers: dict[str, Handler]  # by kind of job
     batch: dict[str, int]  # how many jobs of a kind are handed over at once; others one by one
     ready: Callable[[str], bool]  # whether jobs of a kind can run now
+    tend: Callable[[], object] = lambda: None  # what the lane looks after before each round of jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +64,25 @@ class Worker:
     queue: Queue
     clock: Clock
     max_attempts: int
+    is_healing_due: Callable[[], bool] = lambda: False  # whether a store is damaged, and about to be put right
     mishaps: deque[Mishap] = field(default_factory=lambda: deque(maxlen=_KEPT_ERRORS))
     ledger_trouble: Mishap | None = None  # why nothing can be written down now: a full disk, for instance
     on_jobs: OnJobs | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
-    _in_hand: dict[str, list[Job]] = field(default_factory=dict)  # lane -> jobs claimed and not settled yet
     _busy: dict[str, float] = field(default_factory=dict)  # thread at work -> monotonic time of its last sign of life
+    _unsettled: set[str] = field(default_factory=set)  # lanes whose jobs may be called running though none is
+
+    def recover(self) -> list[Failure]:
+        """Before the start: take up what the last process left; returns what it died of too often."""
+        died = self.queue.recover()
+        for job in died:
+            key = job_key(job.kind, job.workspace, job.path)
+            self.mishaps.append(Mishap(self.clock(), key, "crashed", job.reason, job.hint))
+            log.error("job_set_aside", kind=job.kind, workspace=job.workspace, path=job.path, reason=job.reason)
+        return died
 
     def start(self, lanes: Sequence[Lane]) -> None:
-        self.queue.recover()
         for lane in lanes:
             thread = threading.Thread(target=self._run, args=(lane,), name=f"lane-{lane.name}", daemon=True)
             self._threads.append(thread)
@@ -110,11 +120,13 @@ class Worker:
             if self.stopping():
                 return
             try:
+                lane.tend()
                 self._return_unsettled(lane)
                 ran = [self._run_kind(lane, kind) for kind in lane.handlers]  # each in turn: none starves
                 if not any(ran):
                     self.queue.wait_for_change(seen, self._idle_seconds(lane))
             except Exception as error:  # the ledger itself failed: nothing can be marked, so look again later
+                self._unsettled.add(lane.name)
                 known = error if isinstance(error, MemorydError) else unforeseen(error)
                 self.ledger_trouble = self.remember("queue", known)
                 log.warning(
@@ -124,28 +136,26 @@ class Worker:
                     reason=known.message,
                     exc_info=known.__cause__ if known.code == "internal" else None,
                 )
-                self._stop.wait(backoff(1))
+                self.queue.wait_for_change(seen, backoff(1))
 
     def _run_kind(self, lane: Lane, kind: str) -> bool:
         if self.stopping() or not lane.ready(kind):
             return False
         jobs = self.queue.claim([kind], lane.batch.get(kind, 1))
         if jobs:
-            self._in_hand[lane.name] = jobs
             self._busy[threading.current_thread().name] = time.monotonic()
             try:
                 self._run_jobs(lane.handlers[kind], jobs)
             finally:
                 del self._busy[threading.current_thread().name]
-            del self._in_hand[lane.name]
             self.ledger_trouble = None
         return bool(jobs)
 
     def _return_unsettled(self, lane: Lane) -> None:
-        """Queue again the jobs that could not be settled because the ledger failed; those that were stay so."""
-        if lane.name in self._in_hand:
-            self.queue.give_back(self._in_hand[lane.name])
-            del self._in_hand[lane.name]
+        """Queue again what could not be settled, or was claimed unbeknown to us, because the ledger failed."""
+        if lane.name in self._unsettled:
+            self.queue.give_back_all(tuple(lane.handlers))
+            self._unsettled.discard(lane.name)
 
     def _run_jobs(self, handler: Handler, jobs: Sequence[Job]) -> None:
         began = time.monotonic()
@@ -156,6 +166,10 @@ class Worker:
             return
         except Exception as error:  # noqa: BLE001 - policy lives here: whatever a job raises is settled, never lost
             known = error if isinstance(error, MemorydError) else unforeseen(error)
+            if isinstance(known, StoreCorrupt) and self.is_healing_due():  # not the job's fault: it is repeated then
+                self.remember(jobs[0].key, known)
+                self.queue.give_back(jobs)
+                return
             if len(jobs) > 1 and not all(self._is_retried(job, known) for job in jobs):
                 for job in jobs:  # find the one that spoils the batch before any is parked
                     self._run_jobs(handler, [job])
@@ -219,4 +233,4 @@ class Worker:
 
 def _is_ours(error: MemorydError) -> bool:
     """Our own store failed, not the job: it is not the job that runs out of tries."""
-    return isinstance(error, StoreFull | StoreUnavailable)
+    return isinstance(error, StoreCorrupt | StoreFull | StoreUnavailable)

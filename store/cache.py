@@ -1,21 +1,36 @@
 """The embedding cache: text that was embedded once is never embedded again.
 
 A file of its own, so that it survives the loss of the ledger and of LanceDB: both are rebuilt from markdown
-and from here.
+and from here. What it gives out was checked: a row whose bytes are not those that were kept is as good as none.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import structlog
 
-from memoryd.store.database import connect, file_bytes, translated_errors
+from memoryd.store.database import (
+    OnDamage,
+    connect,
+    file_bytes,
+    ignore_damage,
+    quick_check,
+    refuse_empty,
+    translated_errors,
+)
+from memoryd.store.errors import StoreCorrupt
+from memoryd.store.failpoints import failpoint
 from memoryd.store.protocols import Clock, Vectors
+from memoryd.store.space import fold_log, reclaim_pages
+
+log = structlog.get_logger()
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS embeddings (
@@ -23,62 +38,142 @@ CREATE TABLE IF NOT EXISTS embeddings (
     text_hash   BLOB    NOT NULL,
     vector      BLOB    NOT NULL,   -- float32, little endian
     used_day    INTEGER NOT NULL,   -- days since the epoch, of the last use
+    checksum    INTEGER,            -- CRC-32 of the vector; NULL = kept before there were any
     PRIMARY KEY (fingerprint, text_hash)
 ) WITHOUT ROWID
 """
 _DAY = 86_400
+_LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, for rows without a checksum
+_LEAST_SPARE = 512  # rows that no passage uses and that are kept even by a small memory
+# What is kept of an earlier state of the notes, a branch that is checked out again for instance: as much again as is
+# in use, the last used first.
+_SPARE = """
+DELETE FROM embeddings WHERE (fingerprint, text_hash) IN (
+    SELECT fingerprint, text_hash FROM embeddings WHERE text_hash NOT IN (SELECT text_hash FROM in_use)
+     ORDER BY used_day DESC
+     LIMIT -1 OFFSET max(?, (SELECT count(*) FROM embeddings WHERE text_hash IN (SELECT text_hash FROM in_use))))
+"""
 
 
 class SqliteCache:
     """Used by the worker's embed lane alone, so one connection serves."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, on_damage: OnDamage = ignore_damage, *, check_s: float = 0.0) -> None:
+        """``check_s``: so long at most it is looked at for damage before it is used."""
         self.path = path
         self._clock = clock
+        self._on_damage = on_damage
         with translated_errors(path):
-            self._sql = connect(path)
-            try:
-                self._sql.execute(_SCHEMA)
-            except BaseException:
-                self._sql.close()
-                raise
+            refuse_empty(path)
+            self._sql = self._open(check_s)
+
+    def _open(self, check_s: float = 0.0) -> sqlite3.Connection:
+        sql = connect(self.path)
+        try:
+            if check_s:
+                quick_check(sql, self.path, check_s)
+            sql.execute(_SCHEMA)
+            if "checksum" not in {row[1] for row in sql.execute("PRAGMA table_info(embeddings)")}:
+                sql.execute("ALTER TABLE embeddings ADD COLUMN checksum INTEGER")
+        except BaseException:
+            sql.close()
+            raise
+        return sql
+
+    def check(self, seconds: float) -> bool:
+        """Look for damage that no use has met yet; whether the look was finished in time. Raises ``StoreCorrupt``."""
+        with self._errors():
+            return quick_check(self._sql, self.path, seconds)
+
+    def begin_anew(self, move_away: Callable[[], object]) -> None:
+        """Let the files be moved away, and go on with an empty cache under the same object."""
+        self._sql.close()
+        move_away()
+        with translated_errors(self.path):
+            self._sql = self._open()
 
     def find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
+        """The vectors that are kept of these texts. A row that is not as it was kept is dropped, not given out."""
         found: dict[bytes, Vectors] = {}
         used: list[tuple[int, str, bytes]] = []
+        spoilt: list[tuple[str, bytes]] = []
         today = int(self._clock() // _DAY)
-        with translated_errors(self.path):
+        with self._errors():
             for text_hash in hashes:
                 row = self._sql.execute(
-                    "SELECT vector, used_day FROM embeddings WHERE fingerprint = ? AND text_hash = ?",
+                    "SELECT vector, used_day, checksum FROM embeddings WHERE fingerprint = ? AND text_hash = ?",
                     (fingerprint, text_hash),
                 ).fetchone()
                 if row is None:
                     continue
-                found[text_hash] = np.frombuffer(row[0], dtype="<f4")
+                vector = _read_vector(row[0], row[2])
+                if vector is None:
+                    spoilt.append((fingerprint, text_hash))
+                    continue
+                found[text_hash] = vector
                 if row[1] != today:
                     used.append((today, fingerprint, text_hash))
             if used:  # at most once a day for each
                 self._write("UPDATE embeddings SET used_day = ? WHERE fingerprint = ? AND text_hash = ?", used)
+            if spoilt:
+                log.warning("cache_rows_dropped", rows=len(spoilt), reason="not as they were kept")
+                self._write("DELETE FROM embeddings WHERE fingerprint = ? AND text_hash = ?", spoilt)
         return found
+
+    def peek(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Vectors]:
+        """What is kept, looked at without using it: from any thread, and nothing is written."""
+        held: dict[bytes, Vectors] = {}
+        with translated_errors(self.path), closing(connect(self.path, query_only=True)) as sql:
+            for text_hash in hashes:
+                row = sql.execute(
+                    "SELECT vector FROM embeddings WHERE fingerprint = ? AND text_hash = ?", (fingerprint, text_hash)
+                ).fetchone()
+                if row is not None:
+                    held[text_hash] = np.frombuffer(row[0], dtype="<f4")
+        return held
 
     def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
         today = int(self._clock() // _DAY)
-        rows = [(fingerprint, key, np.asarray(vector, "<f4").tobytes(), today) for key, vector in vectors.items()]
-        with translated_errors(self.path):
-            self._write("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
+        blobs = {key: np.asarray(vector, "<f4").tobytes() for key, vector in vectors.items()}
+        rows = [(fingerprint, key, blob, today, zlib.crc32(blob)) for key, blob in blobs.items()]
+        statement = "INSERT OR REPLACE INTO embeddings (fingerprint, text_hash, vector, used_day, checksum)"
+        with self._errors():
+            failpoint("cache.keep.before")
+            self._write(f"{statement} VALUES (?, ?, ?, ?, ?)", rows)
+            failpoint("cache.keep.after")
 
-    def prune(self, in_use: Iterable[bytes], unused_days: int) -> int:
-        """Drop what no passage uses and what was not used for a while."""
+    def prune(self, in_use: Iterable[bytes], unused_days: int, *, is_shared: bool = False) -> int:
+        """Drop what no passage uses: what was not used for a while, and what is more than all that is used.
+
+        ``is_shared`` says that other indexes use it too, of which ``in_use`` knows nothing: age alone counts then.
+        """
         oldest = int(self._clock() // _DAY) - unused_days
-        with translated_errors(self.path):
+        with self._errors():
             self._sql.execute("CREATE TEMP TABLE IF NOT EXISTS in_use (text_hash BLOB PRIMARY KEY) WITHOUT ROWID")
             self._sql.execute("DELETE FROM in_use")
             self._sql.executemany("INSERT OR IGNORE INTO in_use VALUES (?)", ((key,) for key in in_use))
+            failpoint("cache.prune.before")
             dropped = self._sql.execute(
                 "DELETE FROM embeddings WHERE used_day < ? AND text_hash NOT IN (SELECT text_hash FROM in_use)",
                 (oldest,),
             ).rowcount
+            if not is_shared:
+                dropped += self._sql.execute(_SPARE, (_LEAST_SPARE,)).rowcount
+            failpoint("cache.prune.after")
+            self._sql.execute("DELETE FROM in_use")
+            (left,) = self._sql.execute("SELECT count(*) FROM embeddings").fetchone()
+            if dropped > left:  # what is left lies scattered, and is less than what went
+                self._sql.execute("VACUUM")
+            while reclaim_pages(self._sql):
+                pass
+            fold_log(self._sql)
+        return dropped
+
+    def forget(self, fingerprint: str) -> int:
+        """Drop all that one embedder made, and give the space back to the disk."""
+        with self._errors():
+            dropped = self._sql.execute("DELETE FROM embeddings WHERE fingerprint = ?", (fingerprint,)).rowcount
+            self._sql.execute("VACUUM")
             self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return dropped
 
@@ -87,6 +182,15 @@ class SqliteCache:
 
     def close(self) -> None:
         self._sql.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with translated_errors(self.path):
+                yield
+        except StoreCorrupt as error:
+            self._on_damage(error)
+            raise
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """All of it or nothing, in one commit."""
@@ -98,3 +202,14 @@ class SqliteCache:
             with suppress(sqlite3.Error):  # SQLite has rolled back by itself after a full disk
                 self._sql.execute("ROLLBACK")
             raise
+
+
+def _read_vector(blob: object, checksum: int | None) -> Vectors | None:
+    """The vector that was kept; None where the bytes are not its own."""
+    if not isinstance(blob, bytes) or not blob or len(blob) % 4:
+        return None
+    vector: Vectors = np.frombuffer(blob, dtype="<f4")
+    if checksum is not None:
+        return vector if zlib.crc32(blob) == checksum else None
+    length = float(np.linalg.norm(vector.astype(np.float64)))  # NaN and infinity are no lengths either
+    return vector if abs(length - 1.0) <= _LENGTH_TOLERANCE else None

@@ -10,10 +10,20 @@ import sqlite3
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
+from typing import Any
 
-from memoryd.store.model import Chunk, Document, Passage, Superseding, document_id, embedding_text, stable_id
+from memoryd.store.model import (
+    Chunk,
+    Document,
+    Passage,
+    document_id,
+    embedding_hash,
+    embedding_text,
+    stable_id,
+)
 from memoryd.store.scope import UNKNOWN
+
+Row = tuple[Any, ...]  # in the order of the table's columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +93,44 @@ def write_document(
             front_matter = excluded.front_matter, notices = excluded.notices, skipped = excluded.skipped,
             indexed_at = excluded.indexed_at, scope = excluded.scope
         """,
+        document_row(identity, document, skipped=skipped, now=now),
+    )
+    sql.execute("DELETE FROM superseding WHERE document_id = ?", (identity,))
+    sql.executemany("INSERT INTO superseding VALUES (?, ?, ?, ?, ?)", superseding_rows(identity, document))
+
+
+def document_row(identity: int, document: Document, *, skipped: str | None, now: float) -> Row:
+    return (
+        identity,
+        document.workspace,
+        document.path,
+        document.source,
+        document.signature,
+        document.content_hash,
+        document.size,
+        document.date.isoformat() if document.date else None,
+        document.evergreen,
+        document.title.encode(errors="replace").decode(),  # YAML can spell half a surrogate pair
+        json.dumps(document.front_matter),
+        json.dumps(document.notices),
+        skipped,
+        now,
+        document.scope,
+    )
+
+
+def superseding_rows(identity: int, document: Document) -> list[Row]:
+    return [
         (
             identity,
-            document.workspace,
-            document.path,
-            document.source,
-            document.signature,
-            document.content_hash,
-            document.size,
-            document.date.isoformat() if document.date else None,
-            document.evergreen,
-            document.title.encode(errors="replace").decode(),  # YAML can spell half a surrogate pair
-            json.dumps(document.front_matter),
-            json.dumps(document.notices),
-            skipped,
-            now,
-            document.scope,
-        ),
-    )
-    _write_superseding(sql, identity, document.workspace, document.superseding)
-
-
-def _write_superseding(
-    sql: sqlite3.Connection, identity: int, workspace: str, statements: Iterable[Superseding]
-) -> None:
-    sql.execute("DELETE FROM superseding WHERE document_id = ?", (identity,))
-    sql.executemany(
-        "INSERT INTO superseding VALUES (?, ?, ?, ?, ?)",
-        [
-            (identity, ordinal, choice, statement.is_newer, None if place is None else document_id(workspace, place))
-            for ordinal, statement in enumerate(statements)
-            for choice, place in enumerate(statement.places or (None,))
-        ],
-    )
+            ordinal,
+            choice,
+            statement.is_newer,
+            None if place is None else document_id(document.workspace, place),
+        )
+        for ordinal, statement in enumerate(document.superseding)
+        for choice, place in enumerate(statement.places or (None,))
+    ]
 
 
 def distrust_scopes(sql: sqlite3.Connection, workspace: str) -> None:
@@ -124,11 +139,16 @@ def distrust_scopes(sql: sqlite3.Connection, workspace: str) -> None:
 
 
 def write_passages(sql: sqlite3.Connection, identity: int, passages: Iterable[Passage]) -> None:
+    sql.execute("DELETE FROM passages WHERE document_id = ?", (identity,))
+    sql.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", passage_rows(identity, passages))
+
+
+def passage_rows(identity: int, passages: Iterable[Passage]) -> list[Row]:
     seen: Counter[bytes] = Counter()  # the same words twice in one document are two passages
-    rows = []
+    rows: list[Row] = []
     for passage in passages:
         embedded = embedding_text(passage)
-        digest = blake2b((embedded or passage.text).encode(errors="surrogatepass"), digest_size=16).digest()
+        digest = embedding_hash(embedded or passage.text)
         seen[digest] += 1
         rows.append(
             (
@@ -141,8 +161,7 @@ def write_passages(sql: sqlite3.Connection, identity: int, passages: Iterable[Pa
                 passage.end_line,
             )
         )
-    sql.execute("DELETE FROM passages WHERE document_id = ?", (identity,))
-    sql.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    return rows
 
 
 def write_chunks(sql: sqlite3.Connection, identity: int, entries: Iterable[Entry], kept: Mapping[str, int]) -> None:

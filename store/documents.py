@@ -15,6 +15,7 @@ from memoryd.store.document_rows import (
     write_document,
     write_passages,
 )
+from memoryd.store.failpoints import failpoint
 from memoryd.store.model import Document, document_id
 from memoryd.store.queue import add_job
 
@@ -64,6 +65,8 @@ class Documents:
             write_passages(sql, identity, document.passages)
             write_chunks(sql, identity, entries, kept)
             add_job(sql, "embed", document.workspace, document.path, now)
+            failpoint("document.replace.before")
+        failpoint("document.replace.after")
 
     def skip(self, document: Document, reason: str, now: float) -> None:
         """Remember that a file was looked at and why it is not indexed."""
@@ -104,6 +107,8 @@ class Documents:
             if known:
                 clear_document(sql, identity)
                 add_job(sql, "embed", workspace, path, now)
+            failpoint("document.forget.before")
+        failpoint("document.forget.after")
         return known
 
     # -- reading ------------------------------------------------------------------------------------------

@@ -7,7 +7,10 @@ lives (the worker, the method dispatcher, the command line) and reported there o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pathlib import Path  # a client that only asks need not load it
 
 
 class MemorydError(Exception):
@@ -196,6 +199,11 @@ class StoreCorrupt(MemorydError):
     """A store's files are damaged."""
 
     code = "store_corrupt"
+    retryable = True  # what is damaged is put aside and rebuilt
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, path: Path | None = None) -> None:
+        self.path = path  # of what is damaged: a database's file, a table's folder
+        super().__init__(message, hint=hint)
 
 
 class SchemaTooNew(MemorydError):

@@ -6,16 +6,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryd.store.database import Database
+from memoryd.store.failpoints import failpoint
 from memoryd.store.model import EmbedderIdentity, document_id
 from memoryd.store.queue import add_job
+
+_GENERATION = "SELECT id, fingerprint, model, dimension, recipe, created_at, retired_at FROM generations"
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
+    """The vectors of one fingerprint."""
+
     id: int
     fingerprint: str
     model: str
     dimension: int
+    recipe: str = ""  # what its embedder is made of; empty where that was not written down
+    created_at: float = 0.0
+    retired_at: float | None = None  # since when it is neither searched nor filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +49,86 @@ class Generations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def activate(self, identity: EmbedderIdentity, now: float) -> Generation:
-        """Make the identity's generation the one that is filled and searched."""
+    def activate(self, identity: EmbedderIdentity, now: float, recipe: str = "") -> Generation:
+        """Make the identity's generation the one that is searched, filled or not."""
+        with self._database.write():
+            generation = self.register(identity, now, recipe)
+            self.flip(generation.id, now)
+        return generation
+
+    def register(self, identity: EmbedderIdentity, now: float, recipe: str = "") -> Generation:
+        """The identity's generation, begun if there is none; one that was retired is in use again."""
         with self._database.write() as sql:
             sql.execute(
                 "INSERT OR IGNORE INTO generations (fingerprint, model, dimension, created_at) VALUES (?, ?, ?, ?)",
                 (identity.fingerprint, identity.model, identity.dimension, now),
             )
-            sql.execute("UPDATE generations SET active = (fingerprint = ?)", (identity.fingerprint,))
-        active = self.active()
-        assert active is not None  # noqa: S101 - inserted in the transaction above
-        return active
+            sql.execute(
+                "UPDATE generations SET retired_at = NULL, recipe = iif(? = '', recipe, ?) WHERE fingerprint = ?",
+                (recipe, recipe, identity.fingerprint),
+            )
+            row = sql.execute(f"{_GENERATION} WHERE fingerprint = ?", (identity.fingerprint,)).fetchone()
+        return Generation(*row)
+
+    def flip(self, generation: int, now: float) -> None:
+        """From here on this one is searched: one row says so. The one before is kept, and retired."""
+        with self._database.write() as sql:
+            sql.execute(
+                "UPDATE generations SET retired_at = iif(active AND id != ?1, ?2, iif(id = ?1, NULL, retired_at)),"
+                " active = (id = ?1)",
+                (generation, now),
+            )
+            failpoint("generation.flip.before")
+        failpoint("generation.flip.after")
+
+    def retire_unused(self, in_use: Iterable[int], now: float) -> None:
+        """Note since when a generation is not in use: one whose filling was given up, for instance."""
+        kept = list(in_use)
+        marks = ",".join("?" * len(kept))
+        with self._database.write() as sql:
+            sql.execute(
+                f"UPDATE generations SET retired_at = ?"  # noqa: S608 - marks are "?"
+                f" WHERE retired_at IS NULL AND NOT active AND id NOT IN ({marks})",
+                (now, *kept),
+            )
+
+    def forget(self, generation: Generation) -> None:
+        """Its vectors are gone from disk: forget that there were any, and what noise was in it."""
+        with self._database.write() as sql:
+            sql.execute("DELETE FROM generations WHERE id = ? AND NOT active", (generation.id,))
+            sql.execute("DELETE FROM meta WHERE key = ?", (f"noise:{generation.fingerprint}",))
 
     def active(self) -> Generation | None:
         with self._database.read() as sql:
-            row = sql.execute("SELECT id, fingerprint, model, dimension FROM generations WHERE active").fetchone()
+            row = sql.execute(f"{_GENERATION} WHERE active").fetchone()
         return Generation(*row) if row else None
 
-    def enqueue_incomplete(self, generation: int, now: float) -> int:
-        """Queue an embed job for each document whose vectors are not the ones that its passages want."""
+    def all(self) -> list[Generation]:
+        """The one that is searched first, then the one that is filled, then by how long they were used."""
+        with self._database.read() as sql:
+            rows = sql.execute(f"{_GENERATION} ORDER BY active DESC, retired_at IS NOT NULL, retired_at DESC, id DESC")
+            return [Generation(*row) for row in rows]
+
+    def former(self) -> Generation | None:
+        """The one that was retired last, to which there is a way back."""
+        with self._database.read() as sql:
+            row = sql.execute(
+                f"{_GENERATION} WHERE NOT active AND retired_at IS NOT NULL ORDER BY retired_at DESC, id DESC LIMIT 1"
+            ).fetchone()
+        return Generation(*row) if row else None
+
+    def count(self, generation: int) -> tuple[int, int]:
+        """Passages that have their vector in the generation, and passages that want one."""
+        with self._database.read() as sql:
+            have, want = sql.execute(
+                "SELECT count(v.passage_id), count(*) FROM passages p"
+                " LEFT JOIN vectors v ON v.passage_id = p.id AND v.generation = ? WHERE p.text_hash IS NOT NULL",
+                (generation,),
+            ).fetchone()
+        return int(have), int(want)
+
+    def enqueue_incomplete(self, generation: int, now: float, kind: str = "embed") -> int:
+        """Queue a job for each document whose vectors are not the ones that its passages want."""
         with self._database.write() as sql:
             rows = sql.execute(
                 """
@@ -70,7 +139,7 @@ class Generations:
                 (generation,),
             ).fetchall()
             for workspace, path in rows:
-                add_job(sql, "embed", workspace, path, now)
+                add_job(sql, kind, workspace, path, now, afresh=False)
         return len(rows)
 
     def missing(self, generation: int, documents: Sequence[tuple[str, str]]) -> list[Wanted]:
@@ -112,12 +181,16 @@ class Generations:
                 "INSERT OR REPLACE INTO vectors (generation, passage_id, document_id) VALUES (?, ?, ?)",
                 [(generation, passage, document) for passage, document in vectors],
             )
+            failpoint("generation.mark.before")
+        failpoint("generation.mark.after")
 
     def unmark(self, generation: int, passages: Iterable[int]) -> None:
         with self._database.write() as sql:
             sql.executemany(
                 "DELETE FROM vectors WHERE generation = ? AND passage_id = ?", [(generation, p) for p in passages]
             )
+            failpoint("generation.unmark.before")
+        failpoint("generation.unmark.after")
 
     def marked(self, generation: int) -> set[int]:
         """The passages whose vectors LanceDB holds, as far as the ledger knows."""

@@ -95,6 +95,11 @@ def embedding_text(passage: Passage) -> str:
     return text if any(character.isalnum() for character in text) else ""
 
 
+def embedding_hash(text: str) -> bytes:
+    """The key of what is embedded, in the ledger and in the cache."""
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
 def stable_id(*parts: object) -> int:
     """A 63-bit id that depends on nothing but the parts, so that two indexes of the same files agree."""
     digest = blake2b("\0".join(map(str, parts)).encode(errors="surrogatepass"), digest_size=8).digest()

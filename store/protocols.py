@@ -86,4 +86,13 @@ class VectorIndex(Protocol):
     def compact(self) -> None:
         """Merge small files and drop old versions."""
 
+    def backlog(self) -> float:
+        """How much there is to compact: 1 = it is due, more = it is overdue."""
+
+    def rewrite(self) -> None:
+        """Write all vectors anew and drop everything else: for when they cannot be compacted."""
+
+    def reopen(self) -> None:
+        """Look again at what is on disk, whatever was remembered of it."""
+
     def stats(self) -> VectorStats: ...

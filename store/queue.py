@@ -1,7 +1,9 @@
 """The durable queue: what is to be done, what failed and why, and when it is tried again.
 
 A key names what a job is about, so asking twice is asking once. A job that is asked for while it runs runs
-once more. Jobs that were running when the process died are queued again by ``recover``.
+once more. Jobs that were running when the process died are queued again by ``recover``, one at a time and after
+all others; one that the process dies of again and again is set aside. The clock is only trusted for a job that
+waits after a failure, and then no further than the longest wait: it may jump.
 """
 
 from __future__ import annotations
@@ -13,8 +15,19 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryd.store.database import Database
-from memoryd.store.model import Job
+from memoryd.store.failpoints import failpoint
+from memoryd.store.model import Job, document_id
 from memoryd.store.protocols import Clock
+
+LONGEST_WAIT_S = 900.0  # between two tries; who seems to wait longer waits for a clock that was set back
+MOST_CRASHES = 5  # a process killed from outside dies with the same job in hand twice, hardly so often
+_CRASHED = f"memoryd died {MOST_CRASHES} times while it worked on this"
+_CRASHED_HINT = (
+    "It is tried again when the file changes, or with 'memoryd index --force'. If memoryd was not killed from outside,"
+    " please report it with the file"
+)
+# Whether a job may run, given :now. What has not failed is due at once, whatever the clock says.
+_DUE = f"(attempts = 0 OR run_after <= :now OR run_after > :now + {LONGEST_WAIT_S})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +44,54 @@ class Failure:
     next_retry: float | None  # unix time; None = only when asked or on the retry schedule
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is being worked on, or waits for its first try: documents by id, and folders that are looked at."""
+
+    texts: frozenset[int]
+    vectors: frozenset[int]
+    folders: frozenset[tuple[str, str]]  # workspace, folder or file; "" is the whole workspace
+
+    def covers(self, workspace: str, path: str) -> bool:
+        """Whether somebody is about to look at this file on disk."""
+        return any(
+            workspace == name and (not below or path == below or path.startswith(f"{below}/"))
+            for name, below in self.folders
+        )
+
+
 def job_key(kind: str, workspace: str = "", path: str = "") -> str:
     return ":".join(part for part in (kind, workspace, path) if part)
 
 
-def add_job(sql: sqlite3.Connection, kind: str, workspace: str, path: str, now: float) -> None:
-    """Queue a job inside the caller's transaction; ``Queue.notify`` is due after the commit."""
+def add_job(sql: sqlite3.Connection, kind: str, workspace: str, path: str, now: float, *, afresh: bool = True) -> None:
+    """Queue a job inside the caller's transaction; ``Queue.notify`` is due after the commit.
+
+    Not ``afresh``, if nothing has changed since it was asked for before: a job that was set aside because the
+    process died of it stays there. Afresh, it gets one more try.
+    """
     sql.execute(
         """
         INSERT INTO jobs (key, kind, workspace, path, state, run_after, enqueued_at)
-        VALUES (?, ?, ?, ?, 'queued', ?, ?)
+        VALUES (:key, :kind, :workspace, :path, 'queued', :now, :now)
         ON CONFLICT (key) DO UPDATE SET
             again       = (state = 'running'),
             state       = iif(state = 'running', 'running', 'queued'),
             attempts    = iif(state = 'running', attempts, 0),
+            crashes     = iif(state = 'parked', min(crashes, :most - 1), crashes),
             run_after   = iif(state = 'running', run_after, min(run_after, excluded.run_after)),
             enqueued_at = iif(state = 'parked', excluded.enqueued_at, enqueued_at)
+        WHERE :afresh OR NOT (state = 'parked' AND crashes >= :most)
         """,
-        (job_key(kind, workspace, path), kind, workspace, path, now, now),
+        {
+            "key": job_key(kind, workspace, path),
+            "kind": kind,
+            "workspace": workspace,
+            "path": path,
+            "now": now,
+            "afresh": afresh,
+            "most": MOST_CRASHES,
+        },
     )
 
 
@@ -59,32 +102,33 @@ class Queue:
         self._changed = threading.Condition()
         self._changes = 0
 
-    def enqueue(self, kind: str, workspace: str = "", path: str = "") -> None:
-        self.enqueue_all([(kind, workspace, path)])
+    def enqueue(self, kind: str, workspace: str = "", path: str = "", *, afresh: bool = True) -> None:
+        self.enqueue_all([(kind, workspace, path)], afresh=afresh)
 
-    def enqueue_all(self, jobs: Iterable[tuple[str, str, str]]) -> None:
+    def enqueue_all(self, jobs: Iterable[tuple[str, str, str]], *, afresh: bool = True) -> None:
         now = self._clock()
         with self._database.write() as sql:
             for kind, workspace, path in jobs:
-                add_job(sql, kind, workspace, path, now)
+                add_job(sql, kind, workspace, path, now, afresh=afresh)
         self.notify()
 
     def claim(self, kinds: Sequence[str], limit: int = 1) -> list[Job]:
-        """Take the jobs that are due, oldest first, and mark them running."""
-        now = self._clock()
-        marks = ",".join("?" * len(kinds))
-        due = f"state = 'queued' AND kind IN ({marks}) AND run_after <= ?"
+        """Take the jobs that are due, oldest first, and mark them running. What the process died of comes alone."""
+        due = f"state = 'queued' AND {_one_of(kinds)} AND {_DUE}"
+        given = {"now": self._clock(), **_named(kinds)}
         with self._database.read() as sql:  # a look without the write lock: an idle lane stays out of the way
-            if not sql.execute(f"SELECT 1 FROM jobs WHERE {due} LIMIT 1", (*kinds, now)).fetchone():  # noqa: S608 - marks are "?"
+            if not sql.execute(f"SELECT 1 FROM jobs WHERE {due} LIMIT 1", given).fetchone():  # noqa: S608 - our words
                 return []
         with self._database.write() as sql:
             rows = sql.execute(
-                f"SELECT key, kind, workspace, path, attempts, enqueued_at FROM jobs"  # noqa: S608 - marks are "?"
-                f" WHERE {due} ORDER BY run_after, key LIMIT ?",
-                (*kinds, now, limit),
+                f"SELECT key, kind, workspace, path, attempts, enqueued_at, crashes FROM jobs"  # noqa: S608 - our words
+                f" WHERE {due} ORDER BY crashes, run_after, key LIMIT :limit",
+                {**given, "limit": limit},
             ).fetchall()
+            rows = [row for row in rows if not row[-1]] or rows[:1]
             sql.executemany("UPDATE jobs SET state = 'running', again = 0 WHERE key = ?", [(row[0],) for row in rows])
-        return [Job(*row) for row in rows]
+        failpoint("queue.claim.after")
+        return [Job(*row[:-1]) for row in rows]
 
     def complete(self, jobs: Iterable[Job]) -> None:
         """Drop jobs that are done; what was asked for again while it ran is a new request."""
@@ -93,10 +137,12 @@ class Queue:
             for job in jobs:
                 sql.execute("DELETE FROM jobs WHERE key = ? AND state = 'running' AND NOT again", (job.key,))
                 sql.execute(
-                    "UPDATE jobs SET state = 'queued', again = 0, attempts = 0, run_after = ?, enqueued_at = ?,"
-                    " reason = NULL, hint = NULL WHERE key = ? AND state = 'running'",
+                    "UPDATE jobs SET state = 'queued', again = 0, attempts = 0, crashes = 0, run_after = ?,"
+                    " enqueued_at = ?, reason = NULL, hint = NULL WHERE key = ? AND state = 'running'",
                     (now, now, job.key),
                 )
+            failpoint("queue.complete.before")
+        failpoint("queue.complete.after")
         self.notify()
 
     def retry(self, job: Job, *, run_after: float, reason: str, hint: str | None) -> None:
@@ -117,18 +163,55 @@ class Queue:
             )
         self.notify()
 
-    def recover(self) -> int:
-        """Queue again what was running when the process died."""
+    def give_back_all(self, kinds: Sequence[str]) -> None:
+        """Return every job of these kinds that is called running, for a lane that has none in hand."""
         with self._database.write() as sql:
-            return sql.execute("UPDATE jobs SET state = 'queued', again = 0 WHERE state = 'running'").rowcount
+            sql.execute(
+                "UPDATE jobs SET state = 'queued', again = 0, attempts = iif(again, 0, attempts)"  # noqa: S608
+                f" WHERE state = 'running' AND {_one_of(kinds)}",
+                _named(kinds),
+            )
+        self.notify()
 
-    def requeue_parked(self, kinds: Sequence[str] | None = None) -> int:
+    def recover(self) -> list[Failure]:
+        """Queue again what was running when the process died; returns what it has died of too often, set aside."""
         with self._database.write() as sql:
-            rows = sql.execute("SELECT key, kind FROM jobs WHERE state = 'parked'").fetchall()
+            sql.execute("UPDATE jobs SET state = 'queued', again = 0, crashes = crashes + 1 WHERE state = 'running'")
+            died = [
+                row[0]
+                for row in sql.execute(
+                    "UPDATE jobs SET state = 'parked', attempts = max(attempts, 1), reason = ?, hint = ?"
+                    " WHERE state = 'queued' AND crashes >= ? RETURNING key",
+                    (_CRASHED, _CRASHED_HINT, MOST_CRASHES),
+                ).fetchall()
+            ]
+            failpoint("queue.recover.before")
+        failpoint("queue.recover.after")
+        return [job for job in self.failures() if job_key(job.kind, job.workspace, job.path) in died]
+
+    def crashed(self, kind: str) -> list[Failure]:
+        """The jobs of a kind that are set aside because the process died of them."""
+        with self._database.read() as sql:
+            rows = sql.execute(
+                "SELECT key FROM jobs WHERE kind = ? AND state = 'parked' AND crashes >= ?", (kind, MOST_CRASHES)
+            )
+            keys = {row[0] for row in rows}
+        return [job for job in self.failures() if job_key(job.kind, job.workspace, job.path) in keys]
+
+    def requeue_parked(self, kinds: Sequence[str] | None = None, *, crashed: bool = False) -> int:
+        """Try again what was set aside; what the process died of only if that is asked for."""
+        with self._database.write() as sql:
+            rows = sql.execute("SELECT key, kind, crashes FROM jobs WHERE state = 'parked'").fetchall()
             now = self._clock()
-            keys = [(now, now, key) for key, kind in rows if kinds is None or kind in kinds]
+            keys = [
+                (MOST_CRASHES - 1, now, now, key)
+                for key, kind, crashes in rows
+                if (kinds is None or kind in kinds) and (crashed or crashes < MOST_CRASHES)
+            ]
             sql.executemany(
-                "UPDATE jobs SET state = 'queued', attempts = 0, run_after = ?, enqueued_at = ? WHERE key = ?", keys
+                "UPDATE jobs SET state = 'queued', attempts = 0, crashes = min(crashes, ?), run_after = ?,"
+                " enqueued_at = ? WHERE key = ?",
+                keys,
             )
         self.notify()
         return len(keys)
@@ -136,17 +219,25 @@ class Queue:
     def forget_unserved(self, workspaces: Container[str]) -> None:
         """Drop the jobs of workspaces that are no longer served, but for those that clear their vectors."""
         with self._database.write() as sql:
-            rows = sql.execute("SELECT key, workspace FROM jobs WHERE workspace != '' AND kind != 'embed'").fetchall()
+            rows = sql.execute(
+                "SELECT key, workspace FROM jobs WHERE workspace != '' AND kind NOT IN ('embed', 'fill')"
+            ).fetchall()
             gone = [(key,) for key, workspace in rows if workspace not in workspaces]
             sql.executemany("DELETE FROM jobs WHERE key = ?", gone)
 
+    def drop(self, kind: str) -> None:
+        """Forget the jobs of a kind: what they were for is no longer wanted."""
+        with self._database.write() as sql:
+            sql.execute("DELETE FROM jobs WHERE kind = ?", (kind,))
+        self.notify()
+
     def next_due(self, kinds: Sequence[str]) -> float | None:
         """When the next queued job of these kinds may run (unix time); None = there is none."""
-        marks = ",".join("?" * len(kinds))
         with self._database.read() as sql:
             row = sql.execute(
-                f"SELECT min(run_after) FROM jobs WHERE state = 'queued' AND kind IN ({marks})",  # noqa: S608 - "?"
-                tuple(kinds),
+                f"SELECT min(iif({_DUE}, :now, run_after)) FROM jobs"  # noqa: S608 - our words
+                f" WHERE state = 'queued' AND {_one_of(kinds)}",
+                {"now": self._clock(), **_named(kinds)},
             ).fetchone()
         return None if row[0] is None else float(row[0])
 
@@ -155,6 +246,21 @@ class Queue:
         with self._database.read() as sql:
             rows = sql.execute("SELECT DISTINCT kind FROM jobs WHERE state != 'parked' AND attempts = 0")
             return {row[0] for row in rows}
+
+    def work(self) -> Work:
+        """What is under way. A job that has failed before is not: what it left undone is for all to see."""
+        with self._database.read() as sql:
+            rows = sql.execute(
+                "SELECT kind, workspace, path FROM jobs WHERE state = 'running' OR state = 'queued' AND attempts = 0"
+            ).fetchall()
+        ids: dict[str, set[int]] = {"index": set(), "embed": set()}
+        folders = set()
+        for kind, workspace, path in rows:
+            if kind in ids:
+                ids[kind].add(document_id(workspace, path))
+            elif kind == "reconcile":
+                folders.add((workspace, path))
+        return Work(frozenset(ids["index"]), frozenset(ids["embed"]), frozenset(folders))
 
     def depths(self) -> dict[tuple[str, str], int]:
         """Jobs not ended, by (kind, state)."""
@@ -212,4 +318,14 @@ class Queue:
                 " attempts = iif(again, 0, ?), again = 0, reason = ?, hint = ? WHERE key = ? AND state = 'running'",
                 (state, self._clock(), run_after, job.attempts + 1, reason, hint, job.key),
             )
+            failpoint("queue.settle.before")
+        failpoint("queue.settle.after")
         self.notify()
+
+
+def _one_of(kinds: Sequence[str]) -> str:
+    return f"kind IN ({','.join(f':kind{number}' for number in range(len(kinds)))})"
+
+
+def _named(kinds: Sequence[str]) -> dict[str, str]:
+    return {f"kind{number}": kind for number, kind in enumerate(kinds)}

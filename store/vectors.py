@@ -7,36 +7,60 @@ same writer. Searches are served from the mirror while the table is small, from 
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import structlog
 
+from memoryd.store.database import OnDamage, ignore_damage
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.failpoints import failpoint
 from memoryd.store.mirror import Mirror, near
 from memoryd.store.protocols import Match, Vectors, VectorStats
+from memoryd.store.quarantine import folder_bytes
 
+log = structlog.get_logger()
+
+COMPACT_AFTER = 256  # commits
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _DELETE_BATCH = 1000
+_SCAN_ROWS = 4096
+_ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
+_LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, as it was written
 _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
 
 
 class LanceVectors:
-    def __init__(self, folder: Path, fingerprint: str, dimension: int, *, mirror_rows: int = MIRROR_ROWS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        fingerprint: str,
+        dimension: int,
+        *,
+        mirror_rows: int = MIRROR_ROWS,
+        on_damage: OnDamage = ignore_damage,
+        compact_after: int = COMPACT_AFTER,
+    ) -> None:
         self.folder = folder
-        self.name = f"vectors_{fingerprint}"
+        self.name = _table_name(fingerprint)
+        self._path = table_path(folder, fingerprint)
         self._dimension = dimension
         self._mirror_rows = mirror_rows
-        with translated_errors(folder):
+        self._compact_after = compact_after
+        self.on_damage = on_damage
+        with translated_errors(self._path):
             self._table = _open_table(folder, self.name, dimension)
             self._mirror = self._load_mirror()
+            self._commits = len(self._table.list_versions())  # since it was compacted, as far as can be told
+            self._rows = self._table.count_rows()  # when that was counted last
 
     def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
         if not ids:
@@ -53,9 +77,12 @@ class LanceVectors:
         )
         last = {identity: row for row, identity in enumerate(ids)}  # LanceDB would keep an id given twice twice
         rows = table if len(last) == len(ids) else table.take(list(last.values()))
-        with translated_errors(self.folder):
+        with self._errors():
+            failpoint("vectors.upsert.before")
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(rows)
+            self._commit(lambda: merge.execute(rows))
+            self._commits += 1
+            failpoint("vectors.upsert.after")
         if self._mirror is not None:
             self._mirror.upsert(ids, documents, vectors)
             if len(self._mirror) > self._mirror_rows:
@@ -63,10 +90,13 @@ class LanceVectors:
 
     def delete(self, ids: Collection[int]) -> None:
         ordered = sorted(ids)
-        with translated_errors(self.folder):
+        with self._errors():
             for start in range(0, len(ordered), _DELETE_BATCH):
                 listed = ",".join(map(str, ordered[start : start + _DELETE_BATCH]))
-                self._table.delete(f"id IN ({listed})")
+                failpoint("vectors.delete.before")
+                self._commit(partial(self._table.delete, f"id IN ({listed})"))
+                self._commits += 1
+                failpoint("vectors.delete.after")
         if self._mirror is not None:
             self._mirror.delete(ids)
 
@@ -76,7 +106,7 @@ class LanceVectors:
         mirror = self._mirror
         if mirror is not None:
             return mirror.search(vector, limit, documents)
-        with translated_errors(self.folder):
+        with self._errors():
             query = self._table.search(vector).distance_type("cosine").select(["id", "_distance"]).limit(limit)
             if documents is not None:
                 listed = ",".join(map(str, documents)) or "NULL"
@@ -91,7 +121,7 @@ class LanceVectors:
             return mirror.vectors(ids)
         if not ids:
             return {}
-        with translated_errors(self.folder):
+        with self._errors():
             query = self._table.search().where(f"id IN ({','.join(map(str, ids))})").select(["id", "vector"])
             rows = query.limit(len(ids)).to_arrow()
         matrix = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -106,54 +136,134 @@ class LanceVectors:
         return dict(zip(held, near(np.stack(list(held.values())), vector), strict=True)) if held else {}
 
     def ids(self) -> set[int]:
-        with translated_errors(self.folder):
+        with self._errors():
             rows = self._table.search().select(["id"]).to_arrow()
         return set(rows["id"].to_pylist())
 
     def compact(self) -> None:
         # The mirror reads no version but the one it was filled from; a search in LanceDB reads the one it began with.
         age = timedelta(0) if self._mirror is not None else _LONGEST_SEARCH
-        with translated_errors(self.folder), warnings.catch_warnings():
+        with self._errors(), warnings.catch_warnings():
             # It warns that concurrent users of old versions fail; there are none, as said above and by the lock.
             warnings.simplefilter("ignore", UserWarning)
-            self._table.optimize(cleanup_older_than=age, delete_unverified=True)
+            failpoint("vectors.compact.before")
+            self._commit(lambda: self._table.optimize(cleanup_older_than=age, delete_unverified=True))
+            self._commits, self._rows = 0, self._table.count_rows()
+            failpoint("vectors.compact.after")
+
+    def backlog(self) -> float:
+        # Compaction may rewrite the whole table, so a large one waits for more.
+        return float(self._commits / max(self._compact_after, self._rows / _ROWS_A_COMMIT))
+
+    def rewrite(self) -> None:
+        # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
+        import lancedb
+
+        with self._errors():
+            rows = self._table.to_arrow()
+            database = lancedb.connect(self.folder)
+            database.drop_table(self.name)
+            self._table = database.create_table(self.name, rows, schema=_schema(self._dimension))
+            self._commits, self._rows = 0, rows.num_rows
 
     def stats(self) -> VectorStats:
-        with translated_errors(self.folder):
+        with self._errors():
             held = self._table.stats()
             return VectorStats(
                 rows=held["num_rows"],
-                bytes=_folder_bytes(self.folder),
+                bytes=folder_bytes(self.folder),
                 versions=len(self._table.list_versions()),
                 fragments=held["fragment_stats"]["num_fragments"],
             )
+
+    def reopen(self) -> None:
+        with self._errors():
+            self._table.checkout_latest()
+            self._mirror = self._load_mirror()
+
+    def _commit(self, write: Callable[[], object]) -> None:
+        """Write. If somebody else has committed meanwhile, take that in and write again.
+
+        An open table keeps to the version that it knows: without looking it would be refused for ever.
+        """
+        try:
+            write()
+        except Exception as error:
+            if "commit conflict" not in str(error).lower():
+                raise
+            log.warning("vectors_conflict", reason=_first_line(str(error)))
+            self._table.checkout_latest()
+            self._mirror = self._load_mirror()
+            write()
 
     def _load_mirror(self) -> Mirror | None:
         if self._table.count_rows() > self._mirror_rows:
             return None
         mirror = Mirror(self._dimension)
         rows = self._table.to_arrow()
-        matrix = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        mirror.upsert(
-            rows["id"].to_pylist(),
-            rows["document"].to_pylist(),
-            np.asarray(matrix, np.float32).reshape(-1, self._dimension),
-        )
+        flat = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        matrix = np.asarray(flat, np.float32).reshape(-1, self._dimension)
+        lengths = np.linalg.norm(matrix, axis=1)
+        if not np.allclose(lengths, 1.0, atol=_LENGTH_TOLERANCE):  # nor is NaN near anything
+            raise _damaged(self._path, "it holds vectors that were never written")
+        mirror.upsert(rows["id"].to_pylist(), rows["document"].to_pylist(), matrix)
         return mirror
 
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with translated_errors(self._path):
+                yield
+        except StoreCorrupt as error:
+            self.on_damage(error)
+            raise
 
-def discard(folder: Path) -> None:
-    """Remove the vectors from disk: they are rebuilt from the embedding cache."""
-    shutil.rmtree(folder, ignore_errors=True)
+
+def stored_rows(
+    folder: Path, fingerprint: str, dimension: int, *, with_vectors: bool = True
+) -> Iterator[tuple[list[int], list[int], Vectors]]:
+    """What a generation has on disk at this moment, in portions: ids, documents, vectors (or none of them).
+
+    Reads the files anew, past the mirror and past what an open table remembers. Writes nothing.
+    """
+    import lancedb
+
+    columns = ["id", "document", *(["vector"] if with_vectors else [])]
+    with translated_errors(table_path(folder, fingerprint)):
+        if not folder.is_dir():
+            return
+        database = lancedb.connect(folder)
+        if _table_name(fingerprint) not in database.list_tables().tables:
+            return
+        table = database.open_table(_table_name(fingerprint))
+        for rows in table.search().select(columns).to_batches(_SCAN_ROWS):
+            matrix = np.empty((rows.num_rows, 0), np.float32)
+            if with_vectors:
+                flat = rows["vector"].flatten().to_numpy(zero_copy_only=False)
+                matrix = np.asarray(flat, np.float32).reshape(-1, dimension)
+            yield rows["id"].to_pylist(), rows["document"].to_pylist(), matrix
 
 
-def _folder_bytes(folder: Path) -> int:
-    total = 0
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            with suppress(FileNotFoundError):  # compaction removes files while they are counted
-                total += Path(parent, name).stat().st_size
-    return total
+def table_path(folder: Path, fingerprint: str) -> Path:
+    """The folder of a generation's table."""
+    return folder / f"vectors_{fingerprint}.lance"
+
+
+def _table_name(fingerprint: str) -> str:
+    return f"vectors_{fingerprint}"
+
+
+def known_fingerprints(folder: Path) -> set[str]:
+    """The generations that have a table on disk."""
+    return {table.stem.removeprefix("vectors_") for table in folder.glob("vectors_*.lance")}
+
+
+def drop_table(folder: Path, fingerprint: str) -> int:
+    """Remove a generation's vectors from disk; returns how many bytes that were."""
+    table = table_path(folder, fingerprint)
+    held = folder_bytes(table)
+    shutil.rmtree(table, ignore_errors=True)
+    return held
 
 
 def _schema(dimension: int) -> Any:
@@ -166,35 +276,50 @@ def _open_table(folder: Path, name: str, dimension: int) -> Any:
     import lancedb
 
     database = lancedb.connect(folder)
-    if name in database.list_tables().tables:
-        return database.open_table(name)
-    return database.create_table(name, schema=_schema(dimension))
+    if name not in database.list_tables().tables:
+        failpoint("vectors.create.before")
+        table = database.create_table(name, schema=_schema(dimension))
+        failpoint("vectors.create.after")
+        return table
+    table = database.open_table(name)
+    if table.schema != _schema(dimension):
+        raise _damaged(table_path(folder, name.removeprefix("vectors_")), "its columns are not the ones that we write")
+    return table
 
 
 @contextmanager
-def translated_errors(folder: Path) -> Iterator[None]:
+def translated_errors(table: Path) -> Iterator[None]:
     try:
         yield
     except MemorydError:
         raise
     except Exception as error:
-        raise translate(error, folder) from error
+        raise translate(error, table) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of lancedb's native code, which no name can be imported for
+            raise
+        raise _damaged(table, _first_line(str(error))) from error
 
 
-def translate(error: Exception, folder: Path) -> MemorydError:
+def translate(error: Exception, table: Path) -> MemorydError:
     words = str(error)
-    if "No space left" in words or "os error 28" in words:
-        return StoreFull(f"No space left for the vectors: {folder}", hint="Free some space on that disk")
+    if any(sign in words for sign in ("No space left", "os error 28)", "os error 122)")):
+        return StoreFull(f"No space left for the vectors: {table.parent}", hint="Free some space on that disk")
     if any(sign in words for sign in ("ermission denied", "ead-only file system", "os error 13", "os error 30")):
-        return StoreUnavailable(f"The vectors cannot be written: {folder}", hint="Check the folder's permissions")
-    if any(f"os error {number})" in words for number in _PASSING):
+        return StoreUnavailable(f"The vectors cannot be written: {table.parent}", hint="Check the folder's permissions")
+    if any(f"os error {number})" in words for number in _PASSING) or "commit conflict" in words.lower():
         return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
-    if any(sign in words for sign in ("orrupt", "not found", "Not found", "Invalid", "invalid", "LanceError")):
-        return StoreCorrupt(
-            f"The vector store is damaged: {_first_line(words)}",
-            hint=f"memoryd rebuilds {folder} from the embedding cache at the next start",
-        )
+    if any(sign in words for sign in ("orrupt", "not found", "Not found", "Invalid", "invalid", "LanceError", "panic")):
+        return _damaged(table, _first_line(words))
     return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
+
+
+def _damaged(table: Path, what: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"The vector store is damaged: {what}",
+        hint=f"memoryd puts {table} into quarantine and rebuilds it from the embedding cache",
+        path=table,
+    )
 
 
 def _first_line(words: str) -> str:

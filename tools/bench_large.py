@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,7 +30,7 @@ from memoryd.daemon.methods import search_settings
 from memoryd.daemon.paths import ensure_private, find_paths
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.index_text import READING_VERSION
-from memoryd.jobs.semantics import Progress
+from memoryd.jobs.meaning import Models, Progress
 from memoryd.store.database import migrations
 from memoryd.store.folding import FOLD_VERSION
 from memoryd.store.model import stable_id
@@ -69,7 +70,7 @@ def _measure(engine: Engine, queries: Sequence[SearchQuery]) -> dict[str, Any]:
         began = time.process_time()
         for query in block:
             at = time.perf_counter()
-            engine.semantics.embed_query(query.text)
+            engine.semantics.serving().embed_query(query.text)
             embedded.append((time.perf_counter() - at) * 1000)
         cpu["bare"] += time.process_time() - began
         began = time.process_time()
@@ -94,7 +95,7 @@ def _ask(engine: Engine, queries: Sequence[SearchQuery]) -> Iterator[tuple[float
     settings = search_settings(engine.config.search)
     for query in queries:
         began = time.perf_counter()
-        answer = search(query, settings, engine.database, engine.semantics, lambda: [])
+        answer = search(query, settings, engine.database, engine.semantics.now(), lambda: [])
         took = (time.perf_counter() - began) * 1000
         if answer.degraded:
             raise RuntimeError(f"the search is not whole: {answer.degraded.reason}")
@@ -121,6 +122,23 @@ def _make_queries(count: int) -> dict[str, list[SearchQuery]]:
 # -- the memory -------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class WordsModels:
+    """The configured model for queries; notes are not read by it."""
+
+    models: Models
+
+    @property
+    def recipe(self) -> str:
+        return f"words {self.models.recipe}"
+
+    def load(self, progress: Progress) -> WordsEmbedder:
+        return WordsEmbedder(self.models.load(progress))
+
+    def former(self, recipe: str) -> Models:
+        return self.models.former(recipe)
+
+
 @contextmanager
 def _open_memory(chunks: int, cache: Path) -> Iterator[tuple[Engine, float]]:
     """An engine on the large memory, current and idle, and the seconds that it took to get there."""
@@ -133,12 +151,7 @@ def _open_memory(chunks: int, cache: Path) -> Iterator[tuple[Engine, float]]:
         paths=Locations(data=str(folder / "data"), cache=str(cache), socket=os.devnull),
     )
     paths = find_paths(config, os.environ)
-    load_model = embedder_loader(config, paths.models_dir)
-
-    def load(progress: Progress) -> WordsEmbedder:
-        return WordsEmbedder(load_model(progress))
-
-    engine = Engine(config, paths, load)
+    engine = Engine(config, paths, WordsModels(embedder_loader(config, paths.models_dir)))
     try:
         engine.start()
         engine.queue.wait_until(engine.is_current)

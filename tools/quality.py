@@ -139,7 +139,7 @@ def ask_unit(
         if not engine.semantics.ready():
             raise CannotMeasure(f"there are no vectors to measure: {engine.semantics.status().reason}")
         # The default is asked first: it pays for embedding the queries, so that its cost is the real one.
-        once = RememberedQueries(engine.semantics)
+        once = RememberedQueries(engine.semantics.serving())
         today = unit.now or date.today()  # noqa: DTZ011  where notes are not dated, the day does not matter
         pool.add(queries, {name: ask(engine, queries, each, today, LIMIT, once) for name, each in settings.items()})
 

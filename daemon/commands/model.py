@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoryd.daemon.commands.generations import add_actions
 from memoryd.daemon.commands.options import AddCommon, load
 from memoryd.daemon.commands.output import console, print_json, say, size
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Any, add_common: AddCommon) -> None:
     parser = commands.add_parser(
         "model",
-        help="list, install or choose the embedding model",
+        help="list, install, choose or go back from the embedding model",
         description="The local models that turn notes and queries into vectors.",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
@@ -37,6 +38,7 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         )
         add_common(sub)
         sub.set_defaults(run=action)
+    add_actions(actions, add_common)
 
 
 def list_models(arguments: argparse.Namespace) -> int:
@@ -85,12 +87,32 @@ def use_model(arguments: argparse.Namespace) -> int:
     _, paths = load(arguments)
     path = _install(arguments.model, paths.models_dir)
     set_values(paths.config_file, {"embedder.model": arguments.model})
+    begun = _begin_switch(arguments.model, paths.socket)
     if arguments.json:
-        print_json({"model": arguments.model, "path": str(path), "config": str(paths.config_file)})
+        print_json(
+            {"model": arguments.model, "path": str(path), "config": str(paths.config_file), "switching": bool(begun)}
+        )
+        return 0
+    say(f"embedder.model = {arguments.model!r} in {paths.config_file}")
+    if begun is None:
+        say("The next start of memoryd embeds the notes anew; until that is done the model before is searched by.")
     else:
-        say(f"embedder.model = {arguments.model!r} in {paths.config_file}")
-        say("Restart memoryd to use it: notes are embedded anew, and found by words meanwhile.")
+        say("memoryd embeds the notes anew; until that is done the model before is searched by.")
+        say("'memoryd status' says how far it is, 'memoryd model rollback' gives it up.")
     return 0
+
+
+def _begin_switch(model: str, socket: Path) -> dict[str, Any] | None:
+    """Have a running daemon go over to the model; None if there is none."""
+    from memoryd.daemon.client import Client
+    from memoryd.store.errors import NotRunning
+
+    try:
+        with Client(socket) as client:
+            begun: dict[str, Any] = client.call("model.use", {"model": model})
+            return begun
+    except NotRunning:
+        return None
 
 
 def _install(spec: str, models_dir: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoryd.daemon.commands.options import AddCommon, connect
@@ -126,6 +127,7 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     facts = Table(box=None, pad_edge=False, show_header=False)
     facts.add_column(style="dim")
     facts.add_column(overflow="fold")
+    facts.add_row("  proof", describe_proof(status["proof"]))
     embedder, stores, queue = status["embedder"], status["stores"], status["queue"]
     model = f"{embedder['model'] or embedder['configured']} · {embedder['state']}"
     if embedder["dimension"]:
@@ -133,6 +135,12 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     elif embedder["reason"]:
         model += f" · {embedder['reason']}"
     facts.add_row("  embedder", model)
+    if switching := embedder["switching"]:
+        facts.add_row("  switching", _switching(switching))
+    kept = [each for each in embedder["generations"] if each["state"] == "kept"]
+    if kept:
+        words = ", ".join(f"{each['model']} until {each['kept_until'][:10]}" for each in kept)
+        facts.add_row("  kept", f"vectors of {words} · 'memoryd model rollback' goes back to them")
     vectors = stores["vectors"]
     held = (
         f"vectors {size(vectors['bytes'])} ({plural(vectors['versions'], 'version')}, "
@@ -164,10 +172,39 @@ def _facts(status: dict[str, Any]) -> RenderableType:
         facts.add_row("  live settings", f"{words} · until a restart, or 'memoryd config set --reset'")
     if (reload := status["reload"]) and reload["needs_restart"]:
         facts.add_row("  restart for", f"{' · '.join(reload['needs_restart'])} · read only when memoryd starts")
+    for incident in status["healed"]:
+        facts.add_row("  healed", f"{incident['store']} {ago(incident['at'])}: {incident['reason']}")
     if status["last_errors"]:
         error = status["last_errors"][0]
         facts.add_row("  last error", f"{ago(error['at'])}: {error['job']}: {error['reason']}")
     return facts
+
+
+def describe_proof(proof: dict[str, Any] | None) -> str:
+    """Whether the stores were in step when somebody last looked, and what changed since."""
+    if proof is None:
+        return "nothing proven yet"
+    at = datetime.fromisoformat(proof["at"]).astimezone().strftime("%H:%M:%S")
+    if proof["in_sync"]:
+        words = f"in sync, proven at {at}"
+    else:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in proof["kinds"].items())
+        words = f"not in sync at {at}: {kinds} ('memoryd verify' names them)"
+    if proof["root"]:
+        words += f" · root {proof['root'][:12]}"
+    if proof["pending"]:
+        words += f", but for {plural(proof['pending'], 'file')} in hand then"
+    if proof["changed_since"]:
+        words += f"; {plural(proof['changed_since'], 'file')} changed since"
+    return words
+
+
+def _switching(switching: dict[str, Any]) -> str:
+    """As in: to bge-m3: 1,234 of 5,678 passages."""
+    words = f"to {switching['model'] or 'another model'}"
+    if switching["fingerprint"]:
+        words += f": {switching['done']:,} of {switching['total']:,} passages"
+    return f"{words} · {switching['reason']}" if switching["reason"] else words
 
 
 def _files(status: dict[str, Any]) -> list[RenderableType]:

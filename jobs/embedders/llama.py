@@ -97,7 +97,7 @@ class LlamaEmbedder:
 
     def _load(self, facts: GgufFile, threads: int) -> None:
         llama = self._llama
-        self._model = load_model(self._path, quantized=facts.quantized, hint=REINSTALL)
+        self._model = load_model(self._path, quantized=facts.quantized, hint=REINSTALL, mapped=False)
         vocabulary = llama.llama_model_get_vocab(self._model)
         self._words = int(llama.llama_vocab_n_tokens(vocabulary))
         self._tokenizer = LlamaTokenizer(

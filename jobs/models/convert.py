@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from memoryd.jobs.models.catalogue import BertShape
 from memoryd.jobs.models.disk import publish
 from memoryd.store.errors import ModelCorrupt
+from memoryd.store.failpoints import failpoint
 
 WORD_START: Final = "▁"  # marks a token that begins a word; WordPiece marks the others, with ##
 SPECIAL_TOKENS: Final = {  # by GGUF's word for the role; "seperator" is how the format spells it
@@ -58,7 +59,9 @@ def convert_bert(
     part = destination.with_name(f"{destination.name}.part")
     try:
         _write(part, tensors, tokens, shape, quantization)
+        failpoint("model.convert.finished")
         publish(part, destination)
+        failpoint("model.convert.renamed")
     finally:
         part.unlink(missing_ok=True)
 

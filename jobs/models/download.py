@@ -20,6 +20,7 @@ from memoryd.jobs.models.transport import (
     with_retries,
 )
 from memoryd.store.errors import ChecksumMismatch
+from memoryd.store.failpoints import failpoint
 
 if TYPE_CHECKING:
     import httpx
@@ -118,6 +119,7 @@ class _Transfer:
             raise TransientError(f"{self._address.shown} has fewer bytes than the part")
 
     def _finish(self, stated: str | None, *, resumed: bool) -> str:
+        failpoint("model.download.finished")
         actual = hash_file(self._part)
         if stated is not None and actual != stated:
             self._drop()
@@ -127,7 +129,9 @@ class _Transfer:
                 f"{self._address.shown} has the sha256 {actual[:12]}…, expected {stated[:12]}…",
                 hint="Try again; if it stays so, the source or a proxy in between serves another file.",
             )
+        failpoint("model.download.verified")
         publish(self._part, self._destination)
+        failpoint("model.download.renamed")
         self._drop()
         return actual
 

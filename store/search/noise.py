@@ -50,10 +50,13 @@ def _script(letter: str) -> str:
     return HAN if script in _ONE_SCRIPT or script.startswith("cjk") else script
 
 
-def read_noise(sql: sqlite3.Connection, script: str) -> Noise:
-    """As it was measured last for the active generation; for a script with too few notes, as for the commonest."""
+def read_noise(sql: sqlite3.Connection, script: str, fingerprint: str | None = None) -> Noise:
+    """As it was measured last for a generation (None: the active one); for a script with too few notes, as for the
+    commonest."""
     row = sql.execute(
-        "SELECT value FROM meta WHERE key = 'noise:' || ifnull((SELECT fingerprint FROM generations WHERE active), '')"
+        "SELECT value FROM meta"
+        " WHERE key = 'noise:' || coalesce(?, (SELECT fingerprint FROM generations WHERE active), '')",
+        (fingerprint,),
     ).fetchone()
     record = json.loads(row[0]) if row else {}
     measured = record["scripts"] if record.get("version") == NOISE_VERSION else {}

@@ -63,7 +63,7 @@ def search(
         keywords = build_query(query.text)
         keywords = keywords.without(chance_words(sql, keywords.words))
         script = script_of(query.text)
-        noise = read_noise(sql, script)
+        noise = read_noise(sql, script, semantics.fingerprint)
         written = Written(script, noise.part)
         seeking: Future[Sought] | None = None
         if settings.weights["vector"] > 0 and query.text.strip():

@@ -72,7 +72,11 @@ class SearchQuery:
 
 
 class Semantics(Protocol):
-    """What the vector leg needs; raises a MemorydError with the reason while it is not there."""
+    """What the vector leg needs: one generation, whole. Raises a MemorydError with the reason while it is not there."""
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of the generation whose embedder and index these are."""
 
     def embed_query(self, text: str) -> Vectors: ...
 

@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import lancedb
 import numpy as np
 import pytest
 
 from memoryd.store.errors import StoreCorrupt, StoreUnavailable
 from memoryd.store.protocols import VectorIndex, Vectors
-from memoryd.store.vectors import LanceVectors, discard
+from memoryd.store.vectors import LanceVectors, stored_rows, table_path
 from tests.support.memory_vectors import MemoryVectors
 
 DIMENSION = 8
@@ -301,6 +302,22 @@ def test_stats_tell_rows_and_bytes(index: VectorIndex) -> None:
     assert stats.fragments >= 1
 
 
+def test_writing_anew_and_reopening_keep_every_row(index: VectorIndex) -> None:
+    vectors = unit(30)
+    for row in range(30):
+        index.upsert([row], [row % 3], vectors[row : row + 1])
+    index.delete([0, 1])
+    before = index.search(vectors[5], 100)
+    index.rewrite()
+    assert index.stats().fragments <= 1
+    assert index.search(vectors[5], 100) == before
+    index.reopen()
+    assert index.search(vectors[5], 100) == before
+    assert index.ids() == set(range(2, 30))
+    fill(index)
+    assert index.ids() == set(range(30))
+
+
 # -- LanceDB alone --------------------------------------------------------------------------------------------
 
 
@@ -311,6 +328,38 @@ def test_rows_outlive_the_process(make_durable: MakeIndex, tmp_path: Path) -> No
     second = make_durable(tmp_path)
     assert second.ids() == set(range(20)) - {7}
     assert second.search(vectors[0], 100) == pytest.approx(first.search(vectors[0], 100))
+
+
+def test_backlog_grows_with_commits_and_outlives_the_process(tmp_path: Path) -> None:
+    def reopened() -> LanceVectors:
+        return LanceVectors(tmp_path, "f1", DIMENSION, compact_after=10)
+
+    index = reopened()
+    assert index.backlog() < 1
+    for row in range(10):
+        fill(index, 1, first=row)
+    assert index.backlog() >= 1
+    assert reopened().backlog() >= 1
+    index.compact()
+    assert index.backlog() == 0
+    assert reopened().backlog() < 1
+
+
+def test_stored_rows_are_those_on_disk_and_not_those_remembered(make_durable: MakeIndex, tmp_path: Path) -> None:
+    index = make_durable(tmp_path)
+    vectors = fill(index)
+    behind = make_durable(tmp_path)
+    behind.delete([3])
+    ((ids, documents, matrix),) = stored_rows(tmp_path, "f1", DIMENSION)
+    assert ids == [row for row in range(20) if row != 3]
+    assert set(documents) == {1}
+    assert np.array_equal(matrix, np.delete(vectors, 3, axis=0))
+    ((ids, _, matrix),) = stored_rows(tmp_path, "f1", DIMENSION, with_vectors=False)
+    assert (len(ids), matrix.size) == (19, 0)
+    index.reopen()
+    assert 3 not in index.vectors([3])
+    assert list(stored_rows(tmp_path, "f2", DIMENSION)) == []
+    assert list(stored_rows(tmp_path / "nowhere", "f1", DIMENSION)) == []
 
 
 def test_generations_do_not_mix(tmp_path: Path) -> None:
@@ -367,9 +416,9 @@ def test_damaged_table_is_corrupt_and_can_be_made_anew(
 
     with pytest.raises(StoreCorrupt) as caught:
         use()
-    assert not caught.value.retryable
-    assert str(folder) in (caught.value.hint or "")
-    discard(folder)
+    assert caught.value.path == table_path(folder, "f1")
+    assert str(caught.value.path) in (caught.value.hint or "")
+    shutil.rmtree(caught.value.path)
     fill(make_durable(folder))
     assert len(make_durable(folder).ids()) == 20
 
@@ -377,7 +426,7 @@ def test_damaged_table_is_corrupt_and_can_be_made_anew(
 def test_table_that_vanishes_while_open_is_corrupt(make_durable: MakeIndex, tmp_path: Path) -> None:
     index = make_durable(tmp_path / "vectors")
     fill(index)
-    discard(tmp_path / "vectors")
+    shutil.rmtree(tmp_path / "vectors")
     with pytest.raises(StoreCorrupt):
         index.upsert([1], [1], unit(1))
 
@@ -391,5 +440,32 @@ def test_file_in_the_way_of_the_folder_is_unavailable(make_durable: MakeIndex, t
         make_durable(tmp_path / "vectors" / "below")
 
 
-def test_discarding_what_is_not_there_is_harmless(tmp_path: Path) -> None:
-    discard(tmp_path / "missing")
+def test_damage_is_told_of_by_whatever_use_meets_it(tmp_path: Path) -> None:
+    told: list[StoreCorrupt] = []
+    index = LanceVectors(tmp_path, "f1", DIMENSION, mirror_rows=1, on_damage=told.append)
+    fill(index)
+    shutil.rmtree(table_path(tmp_path, "f1"))
+    uses: list[Callable[[], object]] = [
+        lambda: index.upsert([1], [1], unit(1)),
+        lambda: index.delete([1]),
+        lambda: index.search(unit(1)[0], 5),
+        lambda: index.vectors([1]),
+        index.ids,
+    ]
+    for number, use in enumerate(uses, start=1):
+        with pytest.raises(StoreCorrupt):
+            use()
+        assert len(told) == number
+
+
+def test_vectors_that_were_never_written_are_damage(tmp_path: Path) -> None:
+    """Bytes that rot inside a data file are not noticed by LanceDB; that they make no vector of length 1 is."""
+    LanceVectors(tmp_path, "f1", DIMENSION).upsert([1], [1], unit(1) * 3)
+    with pytest.raises(StoreCorrupt, match="never written"):
+        LanceVectors(tmp_path, "f1", DIMENSION)
+
+
+def test_table_of_another_make_is_damage(tmp_path: Path) -> None:
+    lancedb.connect(tmp_path).create_table("vectors_f1", data=[{"id": 1, "text": "another program's"}])
+    with pytest.raises(StoreCorrupt, match="columns"):
+        LanceVectors(tmp_path, "f1", DIMENSION)

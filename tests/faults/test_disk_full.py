@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.daemon import Machine
+from tests.support.daemon import Daemon, Machine
+from tests.support.mounts import fill, small_disk
+from tests.support.soundness import check_sound
 from tests.support.waiting import eventually
 
 
 @pytest.fixture
-def small_disk(machine: Machine) -> Iterator[Path]:
+def disk(machine: Machine) -> Iterator[Path]:
     """A real file system of 12 MB for the data folder."""
-    disk = machine.folder / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(disk)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("mounting is not permitted here")
-    machine.env = {"MEMORYD_PATHS__DATA": str(disk / "memoryd")}
-    try:
+    with small_disk(machine.folder / "disk", 12) as disk:
+        machine.env = {"MEMORYD_PATHS__DATA": str(disk / "memoryd")}
         yield disk
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-def fill(disk: Path) -> Path:
-    """Take every byte that is left."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        for size in (1 << 16, 1 << 12, 1):
-            try:
-                while True:
-                    file.write(b"\0" * size)
-            except OSError:
-                continue
-    assert os.statvfs(disk).f_bavail == 0
-    return ballast
+def codes(daemon: Daemon) -> set[str]:
+    return {error["code"] for error in daemon.call("status")["last_errors"]}
 
 
-def test_full_disk_is_told_and_survived(machine: Machine, small_disk: Path) -> None:
+def test_full_disk_is_told_and_survived(machine: Machine, disk: Path) -> None:
     machine.write("memory/a.md", "The lighthouse keeper.\n")
     with machine.daemon() as daemon:
         daemon.settle()
-        ballast = fill(small_disk)
+        ballast = fill(disk)
         for number in range(10):  # more than fits into what the stores have allocated already
             text = "\n\n".join(f"Words {number} {line} of many." for line in range(2000))
             machine.write(f"memory/big{number}.md", text)
@@ -73,9 +56,41 @@ def test_full_disk_is_told_and_survived(machine: Machine, small_disk: Path) -> N
         assert "Traceback" not in daemon.log()
 
 
-def test_start_on_a_full_disk_is_refused_with_a_message(machine: Machine, small_disk: Path) -> None:
-    fill(small_disk)
+def test_start_on_a_full_disk_is_refused_with_a_message(machine: Machine, disk: Path) -> None:
+    fill(disk)
     done = machine.run("run")
     assert done.returncode == 1
     assert "No space left" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_full_disk_of_the_vectors_alone_leaves_words_and_heals(machine: Machine) -> None:
+    with small_disk(machine.data / "vectors", 2) as disk, machine.daemon() as daemon:
+        machine.write("memory/a.md", "The lighthouse keeper.\n")
+        daemon.settle()
+        ballast = fill(disk)
+        machine.write("memory/b.md", "A violin.\n")
+        daemon.wait_for("violin", "memory/b.md")
+        eventually(lambda: "store_full" in codes(daemon), what="status tells of the full disk")
+        assert daemon.call("status")["health"]["state"] != "ok"
+        assert daemon.found("lighthouse") == ["memory/a.md"]
+        ballast.unlink()
+        check_sound(daemon)
+        assert daemon.stop() == 0  # before its disk goes
+
+
+def test_full_disk_of_the_embedding_cache_alone_leaves_words_and_heals(machine: Machine) -> None:
+    machine.data.mkdir(parents=True, mode=0o700)
+    with small_disk(machine.folder / "disk", 2) as disk:
+        (machine.data / "embeddings.db").symlink_to(disk / "embeddings.db")
+        machine.write("memory/a.md", "The lighthouse keeper.\n")
+        with machine.daemon() as daemon:
+            daemon.settle()
+            ballast = fill(disk)
+            for number in range(40):  # more vectors than fit into what the file has allocated already
+                machine.write(f"memory/b{number}.md", f"A violin {number}.\n")
+            eventually(lambda: "store_full" in codes(daemon), what="status tells of the full disk")
+            eventually(lambda: len(daemon.found("violin")) == 40, what="the words are found all the same")
+            ballast.unlink()
+            check_sound(daemon)
+            assert daemon.stop() == 0

@@ -246,6 +246,8 @@ def test_filter_that_makes_no_sense_is_refused_with_the_remedy(
 class _Lance:
     """The vector side, searched in LanceDB itself."""
 
+    fingerprint: str | None = None  # as the ledger says
+
     def __init__(self, folder: Path) -> None:
         self.embedder = FakeEmbedder()
         identity = self.embedder.identity

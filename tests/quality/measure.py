@@ -79,7 +79,7 @@ def ask(engine: Engine, queries: Sequence[Query], settings: SearchSettings | Non
     outcomes = []
     for query in queries:
         asked = SearchQuery(query.text, query.now, limit=DEPTH)
-        answer = search(asked, chosen, engine.database, engine.semantics, lambda: [])
+        answer = search(asked, chosen, engine.database, engine.semantics.now(), lambda: [])
         assert answer.degraded is None, answer.degraded
         hits = tuple(Span(hit.path, hit.start_line, hit.end_line) for hit in answer.hits)
         outcomes.append(Outcome(query, hits, tuple(hit.score for hit in answer.hits)))

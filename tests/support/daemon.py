@@ -30,6 +30,7 @@ class Machine:
     runtime: Path  # short: a socket's path has at most 107 bytes
     models: Path
     env: dict[str, str] = field(default_factory=dict)  # over the defaults, as MEMORYD_* variables
+    through: tuple[str, ...] = ()  # a command that the daemon is started by
 
     @property
     def root(self) -> Path:
@@ -101,7 +102,7 @@ class Machine:
         log = self.folder / "log"
         with log.open("ab") as stderr:
             process = subprocess.Popen(
-                [PROGRAM, "run", *words],
+                [*self.through, PROGRAM, "run", *words],
                 env=self.environment(),
                 cwd=cwd or self.folder,
                 stdin=subprocess.DEVNULL,

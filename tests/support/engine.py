@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from memoryd.daemon.config import Config, Embedder, Index, Locations, Workspace
+from memoryd.daemon.configured_models import ConfiguredModels
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.methods import Methods
 from memoryd.daemon.paths import find_paths
 from memoryd.daemon.status import full_status
-from memoryd.jobs.semantics import Progress
-from memoryd.store.protocols import Vectors
+from memoryd.jobs.meaning import Models, Progress
+from memoryd.store.errors import ModelMissing
+from memoryd.store.protocols import Clock, Vectors
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.waiting import eventually
 
@@ -44,6 +48,27 @@ class Gate(FakeEmbedder):
         self.passes.release(1_000_000)
 
 
+class FakeModels:
+    """The memory's embedder, and those that it had before as long as they are kept."""
+
+    def __init__(self, memory: Memory, recipe: str) -> None:
+        self.memory = memory
+        self.recipe = recipe
+
+    def load(self, progress: Progress) -> FakeEmbedder:
+        if self.recipe == self.memory.recipe:
+            embedder = self.memory.load(progress)
+        elif self.recipe in self.memory.former:
+            embedder = self.memory.former[self.recipe]
+        else:
+            raise ModelMissing(f"The model {self.recipe} is not installed")
+        embedder.closed = False
+        return embedder
+
+    def former(self, recipe: str) -> FakeModels:
+        return FakeModels(self.memory, recipe)
+
+
 class Memory:
     """A workspace on disk and the engine over it, started and stopped as the test wants."""
 
@@ -52,6 +77,7 @@ class Memory:
         self.root.mkdir(exist_ok=True)
         self.data = folder / "data"
         self.embedder = embedder or FakeEmbedder()
+        self.former: dict[str, FakeEmbedder] = {}  # embedders that are still there, by recipe
         self.load: Callable[[Progress], FakeEmbedder] = lambda _progress: self.embedder
         self.config = Config(
             workspaces=(Workspace(self.root, "notes"),),
@@ -60,6 +86,7 @@ class Memory:
             paths=Locations(data=str(self.data), cache=str(folder / "cache"), socket=str(folder / "s")),
         )
         self.engine: Engine | None = None
+        self.clock: Clock = time.time
 
     def configure(self, **sections: Any) -> None:
         self.config = replace(self.config, **sections)
@@ -74,10 +101,27 @@ class Memory:
 
     # -- the engine ---------------------------------------------------------------------------------------
 
+    @property
+    def recipe(self) -> str:
+        return json.dumps({"model": self.embedder.identity.fingerprint})
+
+    @property
+    def models(self) -> Models:
+        return self.load if isinstance(self.load, ConfiguredModels) else FakeModels(self, self.recipe)
+
+    def switch(self, embedder: FakeEmbedder) -> None:
+        """Choose another embedder, as `memoryd model use` does; the one before stays installed."""
+        self.former[self.recipe] = self.embedder
+        self.embedder = embedder
+        if self.engine is not None:
+            self.engine.semantics.use(self.models)
+
     @contextmanager
     def running(self) -> Iterator[Engine]:
         self.embedder.closed = False
-        engine = self.engine = Engine(self.config, find_paths(self.config, {"HOME": "/nonexistent"}), self.load)
+        engine = self.engine = Engine(
+            self.config, find_paths(self.config, {"HOME": "/nonexistent"}), self.models, self.clock
+        )
         try:
             engine.start()
             yield engine

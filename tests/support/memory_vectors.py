@@ -37,6 +37,15 @@ class MemoryVectors:
     def compact(self) -> None:
         """Nothing is ever left over."""
 
+    def backlog(self) -> float:
+        return 0.0
+
+    def rewrite(self) -> None:
+        """Nothing is ever left over."""
+
+    def reopen(self) -> None:
+        """There is nothing else to look at."""
+
     def stats(self) -> VectorStats:
         rows = len(self._ids)
         return VectorStats(rows=rows, bytes=rows * self._dimension * 4, versions=1, fragments=1)

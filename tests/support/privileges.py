@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 _NOBODY = 65534
 
@@ -34,3 +37,14 @@ def public_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def without_privileges() -> tuple[str, ...]:
+    """A command that starts another one for which a file's rights hold, whoever we are."""
+    if os.geteuid() != 0:
+        return ()
+    rights = "-dac_override,-dac_read_search"
+    command = ("setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}")
+    if shutil.which("setpriv") is None or subprocess.run([*command, "true"], check=False).returncode != 0:
+        pytest.skip("root's privileges cannot be given up here")
+    return command

@@ -12,6 +12,7 @@ from memoryd.jobs.embed import Interrupted
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.store.database import Database
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt, StoreFull
+from memoryd.store.failpoints import arm
 from memoryd.store.model import Job
 from memoryd.store.queue import Queue
 from tests.support.waiting import eventually
@@ -266,6 +267,7 @@ def test_idle_worker_stops_at_once_however_often_it_is_tried(tmp_path: Path) -> 
 def test_jobs_that_ran_when_the_process_died_run_again(bench: Bench) -> None:
     bench.enqueue("a.md")
     bench.queue.claim(["embed"])
+    assert bench.worker.recover() == []
     bench.start(succeed)
     eventually(lambda: bench.queue.depths() == {})
     assert bench.runs == [["a.md"]]
@@ -318,3 +320,15 @@ def test_job_that_cannot_be_settled_because_the_ledger_failed_is_not_stuck(bench
     eventually(lambda: bench.queue.depths() == {})
     assert len(bench.runs) == 2
     assert bench.worker.alive()
+
+
+def test_job_that_was_claimed_though_the_ledger_failed_is_not_stuck(bench: Bench) -> None:
+    """The claim is written, and an error hides it from the lane."""
+    arm("queue.claim.after=error@1-1")
+    try:
+        bench.enqueue("a.md")
+        bench.start(succeed)
+        eventually(lambda: bench.queue.depths() == {}, what="it was given back and run")
+    finally:
+        arm("")
+    assert bench.runs == [["a.md"]]

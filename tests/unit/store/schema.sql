@@ -4,7 +4,7 @@ CREATE INDEX chunks_by_passage ON chunks (document_id, last_passage);
 
 CREATE INDEX documents_by_filter ON documents (skipped, scope, date, source, workspace, path);
 
-CREATE INDEX jobs_due ON jobs (state, kind, run_after);
+CREATE INDEX jobs_due ON jobs (state, kind, crashes, run_after);
 
 CREATE INDEX passages_by_id ON passages (id);
 
@@ -65,7 +65,7 @@ CREATE TABLE generations (
     dimension   INTEGER NOT NULL,
     active      INTEGER NOT NULL DEFAULT 0,
     created_at  REAL    NOT NULL
-);
+, recipe TEXT NOT NULL DEFAULT '', retired_at REAL);
 
 CREATE TABLE jobs (
     key         TEXT    PRIMARY KEY,
@@ -79,7 +79,7 @@ CREATE TABLE jobs (
     enqueued_at REAL    NOT NULL,
     reason      TEXT,                          -- of the last failure
     hint        TEXT
-) WITHOUT ROWID;
+, crashes INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,

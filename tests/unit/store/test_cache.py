@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +102,62 @@ def test_garbage_file_is_corrupt(tmp_path: Path, clock: SetClock) -> None:
         SqliteCache(tmp_path / "embeddings.db", clock)
 
 
+@pytest.mark.parametrize("kept_before_checksums", [False, True])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda blob: blob[:-3],
+        lambda blob: blob[:-4],
+        lambda blob: b"",
+        lambda blob: np.array([np.nan, 0.8], "<f4").tobytes(),
+        lambda blob: np.array([0.6, 1.8], "<f4").tobytes(),
+        lambda blob: "text",
+    ],
+)
+def test_row_that_is_not_as_it_was_kept_is_absent_and_dropped(
+    cache: SqliteCache, spoil: Callable[[bytes], object], kept_before_checksums: bool
+) -> None:
+    cache.keep("f1", {b"a": VECTOR, b"b": VECTOR})
+    blob = cache._sql.execute("SELECT vector FROM embeddings LIMIT 1").fetchone()[0]
+    cache._sql.execute("UPDATE embeddings SET vector = ? WHERE text_hash = ?", (spoil(blob), b"a"))
+    if kept_before_checksums:
+        cache._sql.execute("UPDATE embeddings SET checksum = NULL")
+    assert cache.find("f1", [b"a", b"b"]).keys() == {b"b"}
+    assert cache._sql.execute("SELECT count(*) FROM embeddings").fetchone() == (1,)
+
+
+def test_flipped_bit_is_noticed(cache: SqliteCache) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    blob = bytearray(VECTOR.tobytes())
+    blob[3] ^= 0x80  # the sign: the length stays what it was
+    cache._sql.execute("UPDATE embeddings SET vector = ?", (bytes(blob),))
+    assert cache.find("f1", [b"a"]) == {}
+
+
+def test_cache_from_before_checksums_is_used_on(tmp_path: Path, clock: SetClock) -> None:
+    path = tmp_path / "embeddings.db"
+    with closing(sqlite3.connect(path)) as old:
+        old.execute(
+            "CREATE TABLE embeddings (fingerprint TEXT NOT NULL, text_hash BLOB NOT NULL, vector BLOB NOT NULL,"
+            " used_day INTEGER NOT NULL, PRIMARY KEY (fingerprint, text_hash)) WITHOUT ROWID"
+        )
+        old.execute("INSERT INTO embeddings VALUES ('f1', ?, ?, 1)", (b"a", VECTOR.tobytes()))
+        old.commit()
+    cache = SqliteCache(path, clock)
+    assert np.array_equal(cache.find("f1", [b"a"])[b"a"], VECTOR)
+    cache.keep("f1", {b"b": VECTOR})
+    assert cache.find("f1", [b"a", b"b"]).keys() == {b"a", b"b"}
+    cache.close()
+
+
+def test_cache_begun_anew_is_empty_under_the_same_object(cache: SqliteCache, tmp_path: Path) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    cache.begin_anew(lambda: cache.path.rename(tmp_path / "away.db"))
+    assert cache.find("f1", [b"a"]) == {}
+    cache.keep("f1", {b"b": VECTOR})
+    assert cache.find("f1", [b"b"]).keys() == {b"b"}
+
+
 def test_missing_folder_is_unavailable(tmp_path: Path, clock: SetClock) -> None:
     with pytest.raises(StoreUnavailable):
         SqliteCache(tmp_path / "missing" / "embeddings.db", clock)
@@ -116,3 +174,42 @@ def test_bytes_on_disk_grow_with_what_is_kept(cache: SqliteCache) -> None:
     before = cache.bytes_on_disk()
     cache.keep("f1", {f"{number}".encode(): np.zeros(384, np.float32) for number in range(100)})
     assert cache.bytes_on_disk() > before > 0
+
+
+def test_no_more_is_kept_of_what_is_not_used_than_of_what_is(cache: SqliteCache, clock: SetClock) -> None:
+    for number in range(2000):
+        cache.keep("f1", {f"old {number}".encode(): VECTOR})
+    clock.move(DAY)
+    used = {f"used {number}".encode(): VECTOR for number in range(600)}
+    cache.keep("f1", used | {b"unused today": VECTOR})
+    assert cache.prune(used, unused_days=30) == 2001 - 600
+    assert len(cache.find("f1", list(used))) == 600
+    assert cache.find("f1", [b"unused today"])  # the last used stay
+    assert cache.prune(used, unused_days=30) == 0
+
+
+def test_small_memory_keeps_some_of_what_it_does_not_use(cache: SqliteCache) -> None:
+    cache.keep("f1", {f"old {number}".encode(): VECTOR for number in range(2000)})
+    assert cache.prune([], unused_days=30) == 2000 - 512
+
+
+def test_cache_that_others_use_too_is_pruned_by_age_alone(cache: SqliteCache, clock: SetClock) -> None:
+    cache.keep("f1", {f"theirs {number}".encode(): VECTOR for number in range(2000)})
+    assert cache.prune([], unused_days=30, is_shared=True) == 0
+    clock.move(31 * DAY)
+    assert cache.prune([], unused_days=30, is_shared=True) == 2000
+
+
+def test_pruned_cache_gives_its_space_back(cache: SqliteCache, clock: SetClock) -> None:
+    vector = np.zeros(384, np.float32)
+    cache.keep("f1", {f"{number}".encode(): vector for number in range(5000)})
+    before = cache.bytes_on_disk()
+    cache.prune([], unused_days=30)
+    assert cache.bytes_on_disk() < before / 8  # about a tenth of the rows is left
+
+
+def test_looking_is_not_using(cache: SqliteCache, clock: SetClock) -> None:
+    cache.keep("f1", {b"a": VECTOR})
+    clock.move(31 * DAY)
+    assert np.array_equal(cache.peek("f1", [b"a", b"b"])[b"a"], VECTOR)
+    assert cache.prune([], unused_days=30) == 1

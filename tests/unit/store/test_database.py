@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -277,8 +278,8 @@ def test_garbage_file_is_corrupt_and_left_alone(ledger_path: Path) -> None:
     ledger_path.write_bytes(b"this is not a database " * 100)
     with pytest.raises(StoreCorrupt) as caught:
         Database(ledger_path)
-    assert not caught.value.retryable
-    assert "rebuilt" in (caught.value.hint or "")
+    assert caught.value.path == ledger_path
+    assert "rebuilds" in (caught.value.hint or "")
     assert ledger_path.read_bytes().startswith(b"this is not")
 
 
@@ -290,6 +291,122 @@ def test_damaged_pages_are_corrupt(ledger_path: Path) -> None:
     ledger_path.write_bytes(data)
     with pytest.raises(StoreCorrupt), open_ledger(ledger_path) as ledger:
         ledger.documents.known("home")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b"SQLite format 3\x00" + b"\xff" * 84, "not a database"),
+    ],
+)
+def test_lost_content_is_corrupt(ledger_path: Path, content: bytes, words: str) -> None:
+    Database(ledger_path).close()
+    ledger_path.write_bytes(content)
+    with pytest.raises(StoreCorrupt, match=words):
+        Database(ledger_path)
+
+
+def test_database_of_another_program_is_corrupt(ledger_path: Path) -> None:
+    with closing(sqlite3.connect(ledger_path)) as other:
+        other.execute(f"PRAGMA user_version = {len(migrations())}")
+        other.execute("CREATE TABLE notes (text)")
+    with pytest.raises(StoreCorrupt, match="lacks chunks, documents"):
+        Database(ledger_path)
+
+
+def test_damage_that_no_query_meets_is_found_by_a_look(ledger_path: Path) -> None:
+    with open_ledger(ledger_path) as ledger:
+        ledger.put(make_document("memory/a.md", *(f"passage {number} {'x' * 200}\n" for number in range(500))))
+    data = bytearray(ledger_path.read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 4096] = b"\xa5" * 4096
+    ledger_path.write_bytes(data)
+    Database(ledger_path).close()  # what is read at the opening is whole
+    with pytest.raises(StoreCorrupt):
+        Database(ledger_path, check_s=60)
+    told: list[StoreCorrupt] = []
+    database = Database(ledger_path, told.append)
+    with pytest.raises(StoreCorrupt):
+        database.check(60)
+    assert len(told) == 1
+    database.close()
+
+
+def test_look_for_damage_ends_in_time(ledger: Ledger) -> None:
+    with ledger.database.write() as sql:
+        sql.execute(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000)"
+            " INSERT INTO meta SELECT i, hex(randomblob(200)) FROM n"
+        )
+    assert not ledger.database.check(0.002)
+    assert ledger.database.check(60)
+
+
+# -- begun anew while it is used ------------------------------------------------------------------------------
+
+
+def test_ledger_begun_anew_is_empty_and_whole_under_the_same_object(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"))
+    away = tmp_path / "away.db"
+    ledger.database.begin_anew(lambda: ledger.database.path.rename(away))
+    assert ledger.rows("documents") == 0
+    ledger.put(make_document("memory/b.md", "two\n"))
+    assert ledger.chunk_ids().keys() == {"two\n"}
+    check_ledger(ledger.database)
+    with open_ledger(away) as before:
+        assert before.chunk_ids().keys() == {"one\n"}
+
+
+def test_reads_under_way_are_cut_off_and_none_sees_half_a_ledger(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"))
+    reading = threading.Event()
+    outcomes: list[str] = []
+
+    def read() -> None:
+        try:
+            with ledger.database.read() as sql:
+                reading.set()
+                endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+                sql.execute(endless).fetchone()
+        except StoreUnavailable as error:
+            outcomes.append("retryable" if error.retryable else "lasting")
+
+    def ask_meanwhile() -> None:
+        with pytest.raises(StoreUnavailable, match="being rebuilt"), ledger.database.read():
+            pass
+        ledger.database.path.rename(tmp_path / "away.db")
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert reading.wait(30)
+    ledger.database.begin_anew(ask_meanwhile)
+    thread.join(30)
+    assert outcomes == ["retryable"]
+    assert ledger.rows("documents") == 0
+
+
+def test_ledger_that_cannot_be_begun_anew_is_refused_until_it_can(ledger: Ledger, tmp_path: Path) -> None:
+    def fail() -> None:
+        raise StoreFull("no space")
+
+    with pytest.raises(StoreFull):
+        ledger.database.begin_anew(fail)
+    with pytest.raises(StoreUnavailable, match="being rebuilt"):
+        ledger.rows("documents")
+    with pytest.raises(StoreUnavailable, match="being rebuilt"):
+        ledger.database.remember("a", "1")
+    ledger.database.begin_anew(lambda: ledger.database.path.rename(tmp_path / "away.db"))
+    assert ledger.database.remember("a", "1")
+
+
+def test_damage_of_another_store_met_inside_a_transaction_is_not_the_ledgers(ledger_path: Path, tmp_path: Path) -> None:
+    told: list[StoreCorrupt] = []
+    database = Database(ledger_path, told.append)
+    with pytest.raises(StoreCorrupt), database.read():
+        raise StoreCorrupt("the vectors are", path=tmp_path / "vectors")
+    assert told == []
+    database.close()
 
 
 def test_folder_in_the_way_is_unavailable(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_one_generation_is_active_and_the_others_keep_their_vectors(ledger: Ledg
     ledger.put(make_document("memory/a.md", "one\n"))
     mark(ledger, generation, "one\n")
     other = ledger.generations.activate(EmbedderIdentity("larger", "f2", 8), ledger.clock())
-    assert ledger.generations.active() == other == Generation(other.id, "f2", "larger", 8)
+    assert ledger.generations.active() == other == Generation(other.id, "f2", "larger", 8, "", ledger.clock())
     assert ledger.generations.marked(other.id) == set()
     assert len(ledger.generations.marked(generation.id)) == 1
     assert ledger.generation() == generation
@@ -152,3 +152,69 @@ def test_other_workspaces_and_other_work_are_not_pending(ledger: Ledger) -> None
     ledger.queue.enqueue("reconcile", "home")
     ledger.queue.enqueue("maintain")
     assert ledger.generations.pending(["home"]) == []
+
+
+# -- the switch between generations ---------------------------------------------------------------------------
+
+
+def test_flip_happens_whole_or_not_at_all(ledger: Ledger, generation: Generation) -> None:
+    other = ledger.generations.register(EmbedderIdentity("larger", "f2", 8), ledger.clock())
+
+    def flip_and_fail() -> None:
+        with ledger.database.write():
+            ledger.generations.flip(other.id, ledger.clock())
+            raise RuntimeError("cut off")
+
+    with pytest.raises(RuntimeError):
+        flip_and_fail()
+    assert ledger.generations.active() == generation
+    ledger.clock.move(5)
+    ledger.generations.flip(other.id, ledger.clock())
+    active = ledger.generations.active()
+    assert active is not None
+    assert active.fingerprint == "f2"
+    former = ledger.generations.former()
+    assert former is not None
+    assert (former.fingerprint, former.retired_at) == ("f1", ledger.clock())
+
+
+def test_registered_generation_is_filled_beside_the_one_that_is_searched(
+    ledger: Ledger, generation: Generation
+) -> None:
+    ledger.put(make_document("memory/a.md", "one\n", "two\n"))
+    mark(ledger, generation, "one\n", "two\n")
+    other = ledger.generations.register(EmbedderIdentity("larger", "f2", 8), ledger.clock(), "a recipe")
+    assert other.recipe == "a recipe"
+    assert ledger.generations.active() == generation
+    mark(ledger, other, "one\n")
+    assert ledger.generations.count(generation.id) == (2, 2)
+    assert ledger.generations.count(other.id) == (1, 2)
+    assert ledger.generations.enqueue_incomplete(other.id, ledger.clock(), "fill") == 1
+    assert [job.path for job in ledger.queue.claim(["fill"])] == ["memory/a.md"]
+
+
+def test_generation_that_was_never_searched_is_retired_once_it_is_given_up(
+    ledger: Ledger, generation: Generation
+) -> None:
+    other = ledger.generations.register(EmbedderIdentity("larger", "f2", 8), ledger.clock())
+    ledger.generations.retire_unused([other.id], ledger.clock())
+    assert ledger.generations.former() is None
+    ledger.generations.retire_unused([], ledger.clock())
+    former = ledger.generations.former()
+    assert former is not None
+    assert former.fingerprint == "f2"
+    again = ledger.generations.register(EmbedderIdentity("larger", "f2", 8), ledger.clock())
+    assert again.retired_at is None
+
+
+def test_forgotten_generation_takes_its_marks_and_its_noise_with_it(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "one\n"))
+    other = ledger.generations.register(EmbedderIdentity("larger", "f2", 8), ledger.clock())
+    mark(ledger, other, "one\n")
+    ledger.database.remember("noise:f2", "{}")
+    ledger.generations.forget(other)
+    assert ledger.generations.all() == [generation]
+    assert ledger.rows("vectors") == 0
+    assert ledger.rows("meta") == 1  # how text is folded
+    ledger.generations.forget(generation)  # which is searched
+    assert ledger.generations.active() == generation

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memoryd.store.model import Job
-from memoryd.store.queue import Queue, job_key
+from memoryd.store.queue import LONGEST_WAIT_S, MOST_CRASHES, Queue, job_key
 from tests.support.clock import SetClock
 from tests.support.ledger import Ledger, open_ledger
 
@@ -238,7 +238,7 @@ def test_what_ran_when_the_process_died_runs_again(tmp_path: Path) -> None:
         dying.queue.enqueue("index", "home", "b.md")
     with open_ledger(tmp_path / "ledger.db") as reborn:
         assert reborn.queue.claim(["index"]) == []
-        assert reborn.queue.recover() == 1
+        assert reborn.queue.recover() == []
         again = claim_one(reborn.queue)
         assert again == second
         reborn.queue.complete([again])
@@ -348,3 +348,88 @@ def test_what_failed_or_is_parked_is_not_waited_for(ledger: Ledger) -> None:
     (parked,) = queue.claim(["embed"])
     queue.park(parked, reason="never", hint=None)
     assert queue.waiting_kinds() == {"maintain"}
+
+
+# -- a clock that jumps ---------------------------------------------------------------------------------------
+
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize("seconds", [-DAY, -LONGEST_WAIT_S / 2, DAY])
+def test_queued_job_is_due_whatever_the_clock_does(queue: Queue, clock: SetClock, seconds: float) -> None:
+    queue.enqueue("index", "home", "a.md")
+    clock.move(seconds)
+    assert queue.next_due(["index"]) == clock()
+    assert claim_one(queue).path == "a.md"
+
+
+@pytest.mark.parametrize("seconds", [-DAY, DAY])
+def test_job_in_backoff_does_not_wait_for_a_clock_that_jumped(queue: Queue, clock: SetClock, seconds: float) -> None:
+    queue.enqueue("index", "home", "a.md")
+    queue.retry(claim_one(queue), run_after=clock() + LONGEST_WAIT_S, reason="busy", hint=None)
+    assert queue.claim(["index"]) == []
+    clock.move(seconds)
+    assert queue.next_due(["index"]) == clock()
+    assert claim_one(queue).attempts == 1
+
+
+# -- a job that the process dies of ---------------------------------------------------------------------------
+
+
+def die_with(queue: Queue, limit: int = 1) -> list[str]:
+    """Take the next jobs, die, and start again; returns what was in hand."""
+    taken = paths(queue.claim(["index"], limit=limit))
+    queue.recover()
+    return taken
+
+
+def test_job_that_the_process_died_of_comes_alone_and_last(queue: Queue) -> None:
+    queue.enqueue_all([("index", "home", path) for path in ("a.md", "b.md")])
+    assert die_with(queue, limit=2) == ["a.md", "b.md"]
+    queue.enqueue("index", "home", "c.md")
+    assert paths(queue.claim(["index"], limit=10)) == ["c.md"]
+    assert paths(queue.claim(["index"], limit=10)) == ["a.md"]
+    assert paths(queue.claim(["index"], limit=10)) == ["b.md"]
+
+
+def test_job_that_the_process_dies_of_again_and_again_is_set_aside(queue: Queue) -> None:
+    queue.enqueue("index", "home", "a.md")
+    for _ in range(MOST_CRASHES - 1):
+        assert die_with(queue) == ["a.md"]
+        assert queue.failures() == []
+    claim_one(queue)
+    (died,) = queue.recover()
+    assert (died.path, died.parked) == ("a.md", True)
+    assert "died 5 times" in died.reason
+    assert died.hint
+    assert queue.failures() == queue.crashed("index") == [died]
+    assert queue.claim(["index"]) == []
+
+
+def test_job_set_aside_is_tried_once_more_when_something_changed(queue: Queue) -> None:
+    queue.enqueue("index", "home", "a.md")
+    for _ in range(MOST_CRASHES):
+        die_with(queue)
+    queue.enqueue("index", "home", "a.md", afresh=False)
+    assert queue.requeue_parked() == 0
+    assert queue.claim(["index"]) == []
+    queue.enqueue("index", "home", "a.md")
+    assert die_with(queue) == ["a.md"]
+    assert queue.claim(["index"]) == []
+    assert queue.requeue_parked(crashed=True) == 1
+    queue.complete([claim_one(queue)])
+    assert queue.depths() == {}
+
+
+def test_crashes_are_forgotten_with_the_first_success(queue: Queue) -> None:
+    for _ in range(3):
+        queue.enqueue("index", "home", "a.md")
+        for _ in range(MOST_CRASHES - 1):
+            assert die_with(queue) == ["a.md"]
+        job = claim_one(queue)
+        queue.enqueue("index", "home", "a.md")  # asked for while it runs: a new request
+        queue.complete([job])
+        for _ in range(MOST_CRASHES - 1):
+            assert die_with(queue) == ["a.md"]
+        queue.complete([claim_one(queue)])
+    assert queue.depths() == {}

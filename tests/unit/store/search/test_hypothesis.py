@@ -22,6 +22,8 @@ SETTINGS = SearchSettings()
 class Meaning:
     """A vector side that tells how each text was embedded."""
 
+    fingerprint: str | None = None  # as the ledger says
+
     def __init__(self) -> None:
         self.embedder = FakeEmbedder()
         self.embedded: list[tuple[str, str]] = []

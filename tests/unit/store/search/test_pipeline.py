@@ -27,6 +27,8 @@ LEXICAL = {"words": 1.0, "trigram": 0.5, "vector": 0.0}
 class Meaning:
     """A vector side that works: the fake embedder over an index in memory."""
 
+    fingerprint: str | None = None  # as the ledger says
+
     def __init__(self, ledger: Ledger) -> None:
         self.embedder = FakeEmbedder()
         self.vectors = MemoryVectors(self.embedder.identity.dimension)
@@ -49,6 +51,8 @@ class Meaning:
 class Absent:
     """A vector side that is not there yet."""
 
+    fingerprint: str | None = None  # as the ledger says
+
     def embed_query(self, text: str) -> Vectors:
         raise EmbedderUnavailable("the model is being loaded", hint="wait a little")
 
@@ -58,6 +62,8 @@ class Absent:
 
 class Forbidden:
     """A vector side that must not be asked."""
+
+    fingerprint: str | None = None  # as the ledger says
 
     def embed_query(self, text: str) -> Vectors:
         raise AssertionError("a leg of weight 0 does not run")

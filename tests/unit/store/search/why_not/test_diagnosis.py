@@ -32,6 +32,8 @@ PLAIN = SearchSettings(decay=Decay(strength=0), weights=WORDS_ALONE, adaptive=Fa
 class Meaning:
     """A vector side over the fake embedder. It knows what it was taught, and may fail."""
 
+    fingerprint: str | None = None  # as the ledger says
+
     def __init__(self, ledger: Ledger) -> None:
         self._embedder = FakeEmbedder()
         self._vectors = MemoryVectors(self._embedder.identity.dimension)

@@ -55,6 +55,8 @@ searches = st.builds(
 class Nothing:
     """A vector side that is not there; only a remedy that turns it on would ask it."""
 
+    fingerprint: str | None = None  # as the ledger says
+
     def embed_query(self, text: str) -> Vectors:
         raise EmbedderUnavailable
 

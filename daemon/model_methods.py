@@ -1,0 +1,98 @@
+"""What the socket answers about models: going over to another one, back again, and giving back its disk space."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from memoryd.daemon.config import Embedder as Settings
+from memoryd.daemon.configured_models import ConfiguredModels, read_recipe
+from memoryd.daemon.dispatch import Method
+from memoryd.daemon.engine import Engine
+from memoryd.daemon.params import parse_params
+from memoryd.daemon.requests import ModelPruneRequest, ModelRollbackRequest, ModelUseRequest
+from memoryd.store.errors import MemorydError
+from memoryd.store.generations import Generation
+from memoryd.store.quarantine import folder_bytes
+from memoryd.store.queue import job_key
+
+log = structlog.get_logger()
+
+_POLL_S = 0.05
+
+
+class ModelMethods:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def table(self) -> dict[str, Method]:
+        return {
+            "model.use": Method(self.use),
+            "model.rollback": Method(self.roll_back),
+            "model.prune": Method(self.prune, timeout_s=600),
+        }
+
+    def use(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Begin to fill the model's generation; what is searched now is searched until that is done."""
+        request = parse_params(ModelUseRequest, params)
+        engine = self._engine
+        settings = replace(engine.config.embedder, model=request.model)
+        models = ConfiguredModels(settings, engine.paths.models_dir)
+        serving = engine.semantics.status().model
+        engine.config = replace(engine.config, embedder=settings)
+        engine.semantics.use(models)
+        log.info("model_chosen", model=request.model)
+        return {"model": request.model, "serving": serving}
+
+    def roll_back(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Search the generation before again, or go on with this one if another was being filled."""
+        parse_params(ModelRollbackRequest, params)
+        engine = self._engine
+        before = engine.semantics.status()
+        generation = engine.semantics.roll_back()
+        engine.config = replace(engine.config, embedder=made_with(engine.config.embedder, generation))
+        return {
+            "model": generation.model,
+            "fingerprint": generation.fingerprint,
+            "from": before.model,
+            "cancelled": generation.fingerprint == before.fingerprint,
+            "settings": read_recipe(generation.recipe) if generation.recipe else {},
+        }
+
+    async def prune(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Give back the disk space of every generation that is neither searched nor filled."""
+        parse_params(ModelPruneRequest, params)
+        engine = self._engine
+        known, held = engine.generations.all(), self._bytes()
+        engine.queue.enqueue("prune")
+        while "prune" in engine.queue.waiting_kinds():
+            await asyncio.sleep(_POLL_S)
+        if failure := next((each for each in engine.queue.failures() if each.kind == "prune"), None):
+            raise MemorydError(f"{job_key('prune')} failed: {failure.reason}", hint=failure.hint)
+        left = {generation.id for generation in engine.generations.all()}
+        return {
+            "removed": [
+                {"model": each.model, "fingerprint": each.fingerprint} for each in known if each.id not in left
+            ],
+            "bytes": max(0, held - self._bytes()),
+        }
+
+    def _bytes(self) -> int:
+        return folder_bytes(self._engine.paths.vectors_dir) + self._engine.cache.bytes_on_disk()
+
+
+def made_with(settings: Settings, generation: Generation) -> Settings:
+    """The settings with which a generation's embedder was made."""
+    if not generation.recipe:
+        return settings
+    recipe = read_recipe(generation.recipe)
+    return replace(
+        settings,
+        model=recipe["model"],
+        query_prefix=recipe["query_prefix"],
+        document_prefix=recipe["document_prefix"],
+    )

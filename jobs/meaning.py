@@ -1,0 +1,90 @@
+"""One generation, whole: an embedder, the vectors that it made, and the name of both.
+
+Handed out as one object, so that a query is never embedded by one model and compared with the vectors of another,
+whatever is switched meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from memoryd.jobs.turns import Turns
+from memoryd.store.errors import EmbedderUnavailable
+from memoryd.store.generations import Generation
+from memoryd.store.protocols import Embedder, VectorIndex, Vectors
+from memoryd.store.vectors import LanceVectors
+
+Progress = Callable[[str, int, int | None], None]
+
+
+class Models(Protocol):
+    """Where embedders come from."""
+
+    @property
+    def recipe(self) -> str:
+        """What the embedder is made of: two with the same recipe and the same file are the same."""
+
+    def load(self, progress: Progress) -> Embedder:
+        """The embedder, its model installed first where that is allowed."""
+
+    def former(self, recipe: str) -> Models:
+        """Those of an earlier recipe, loaded only if they are still installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    generation: Generation
+    embedder: Embedder
+    vectors: LanceVectors
+    turns: Turns
+
+    @property
+    def fingerprint(self) -> str | None:
+        return self.generation.fingerprint
+
+    def embed_query(self, text: str) -> Vectors:
+        with self.turns.query():
+            return self.embedder.embed_query(text)
+
+    def embed_passage(self, text: str) -> Vectors:
+        """A text as the notes are embedded, but for a query that waits for it."""
+        with self.turns.query():
+            vector: Vectors = self.embedder.embed_documents([text])[0]
+            return vector
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """In one go; while queries come in, text by text, so that one of them waits for one text at most."""
+        step = 1 if self.turns.crowded() else max(1, len(texts))
+        vectors = []
+        for first in range(0, max(1, len(texts)), step):
+            with self.turns.indexing(patient=first == 0):
+                vectors.append(self.embedder.embed_documents(texts[first : first + step]))
+        return vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
+
+    def index(self) -> VectorIndex:
+        return self.vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """While there is no generation to search: why."""
+
+    reason: str
+    hint: str | None
+    fingerprint: str | None = None
+
+    def embed_query(self, _text: str) -> Vectors:
+        raise self.error()
+
+    def embed_passage(self, _text: str) -> Vectors:
+        raise self.error()
+
+    def index(self) -> VectorIndex:
+        raise self.error()
+
+    def error(self) -> EmbedderUnavailable:
+        return EmbedderUnavailable(self.reason, hint=self.hint)
