@@ -102,7 +102,15 @@ class Methods:
         """How the configuration is read again, where a daemon runs that can."""
         self._reload = reload
 
+    @classmethod
+    def names(cls) -> list[str]:
+        """Of every method; no engine is needed to know them."""
+        return [*cls.__new__(cls)._own_table(), *ModelMethods.__new__(ModelMethods).table()]
+
     def table(self) -> dict[str, Method]:
+        return {**self._own_table(), **ModelMethods(self._engine).table()}
+
+    def _own_table(self) -> dict[str, Method]:
         return {
             "initialize": Method(self.initialize),
             "ping": Method(self.ping),
@@ -119,7 +127,6 @@ class Methods:
             "events.unsubscribe": Method(self.unsubscribe, session=True),
             CANCEL: Method(self.cancel, session=True),
             "rpc.discover": Method(self.discover),
-            **ModelMethods(self._engine).table(),
         }
 
     def _again_if_healed(self, answer: Answerer) -> Answerer:

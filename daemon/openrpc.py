@@ -175,6 +175,5 @@ def _errors() -> dict[str, Schema]:
 if __name__ == "__main__":
     from memoryd.daemon.methods import Methods
 
-    table = Methods.__new__(Methods).table()  # names alone are wanted: no engine is needed for them
-    json.dump(describe(table), sys.stdout, indent=2, ensure_ascii=False)
+    json.dump(describe(Methods.names()), sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")

@@ -327,6 +327,61 @@ class FullStatus(TypedDict):
 StatusResult = BriefStatus | FullStatus
 
 
+class Drift(TypedDict):
+    """Something that is not in sync."""
+
+    kind: str
+    store: str
+    workspace: str
+    path: Annotated[str, "Empty where it is about no document."]
+    count: int
+    message: str
+
+
+class VerifyResult(TypedDict):
+    in_sync: bool
+    root: Annotated[str | None, "One digest over everything; the same files and model give the same."]
+    drift: list[Drift]
+    repaired: list[Drift]
+    pending: Annotated[int, "Documents in hand: neither right nor wrong."]
+    documents: int
+    chunks: int
+    vectors: int
+    took_ms: float
+
+
+class ReloadResult(TypedDict):
+    changed: Annotated[list[str], "Settings and workspaces that changed."]
+    needs_restart: Annotated[list[str], "Settings that wait for a restart."]
+
+
+class ModelUseResult(TypedDict):
+    model: str
+    serving: Annotated[str | None, "The model that is searched by meanwhile."]
+
+
+ModelRollbackResult = TypedDict(
+    "ModelRollbackResult",
+    {
+        "model": str,
+        "fingerprint": str,
+        "from": str | None,
+        "cancelled": Annotated[bool, "A switch that was under way was given up."],
+        "settings": dict[str, Any],
+    },
+)
+
+
+class RemovedGeneration(TypedDict):
+    model: str
+    fingerprint: str
+
+
+class ModelPruneResult(TypedDict):
+    removed: list[RemovedGeneration]
+    bytes: int
+
+
 class EventsSubscribeResult(TypedDict):
     events: list[str]
     queue: Annotated[int, "Events that wait for this client at most."]

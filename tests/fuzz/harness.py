@@ -44,7 +44,7 @@ def _method(name: str) -> Method:
 
 
 _DISPATCHER = Dispatcher(
-    {name: _method(name) for name in Methods.__new__(Methods).table()},
+    {name: _method(name) for name in Methods.names()},
     Limits(),
     on_request=lambda *_facts: None,
     on_error=lambda method, exc: _errors.append((method, exc)),

@@ -28,6 +28,8 @@ ASKED = {
     "get": [{"path": "memory/a.md"}, {"path": "memory/a.md", "from": 1, "to": 2, "fence": True}],
     "status": [{}, {"brief": True}],
     "index": [{}, {"path": "memory", "workspace": ["notes"], "wait": False}],
+    "verify": [{}, {"workspace": "notes", "repair": True}],
+    "model.prune": [{}],
     "settings.set": [{"settings": {"fusion": "rrf", "weights": {"vector": 0.5}}}, {"reset": True}],
     "events.subscribe": [{}, {"events": "document", "workspace": "notes"}],
     "$/cancelRequest": [{"id": "nothing"}],

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[3] / "docs/openrpc.json"
 
 @pytest.fixture(scope="module")
 def table():
-    return Methods.__new__(Methods).table()
+    return Methods.names()
 
 
 def test_description_in_the_docs_is_the_one_that_the_code_makes(table):
