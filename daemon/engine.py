@@ -134,12 +134,12 @@ class Engine:
             self._prepare_ledger()
             self._set_aside_crashed(self.worker.recover())
             self._look_at_disk_by_itself()
+            self.queue.enqueue("verify", afresh=False)
+            self._first_look_due = True  # before a lane runs: a look at an index that is not up yet finds only drift
         except StoreCorrupt:  # it was opened, and is damaged all the same
             self._tend_stores()
         self.worker.start([self._text_lane(), self._vector_lane()])
         self.semantics.start()
-        self._first_look_due = True
-        self.queue.enqueue("verify", afresh=False)
         self._set_schedule()
         self.schedule.start()
 

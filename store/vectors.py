@@ -30,6 +30,7 @@ log = structlog.get_logger()
 
 COMPACT_AFTER = 256  # commits
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
+_CACHE_BYTES = 4 * 2**20  # of each of LanceDB's own caches
 _DELETE_BATCH = 1000
 _SCAN_ROWS = 4096
 _ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
@@ -157,11 +158,9 @@ class LanceVectors:
 
     def rewrite(self) -> None:
         # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
-        import lancedb
-
         with self._errors():
             rows = self._table.to_arrow()
-            database = lancedb.connect(self.folder)
+            database = _connect(self.folder)
             database.drop_table(self.name)
             self._table = database.create_table(self.name, rows, schema=_schema(self._dimension))
             self._commits, self._rows = 0, rows.num_rows
@@ -226,13 +225,11 @@ def stored_rows(
 
     Reads the files anew, past the mirror and past what an open table remembers. Writes nothing.
     """
-    import lancedb
-
     columns = ["id", "document", *(["vector"] if with_vectors else [])]
     with translated_errors(table_path(folder, fingerprint)):
         if not folder.is_dir():
             return
-        database = lancedb.connect(folder)
+        database = _connect(folder)
         if _table_name(fingerprint) not in database.list_tables().tables:
             return
         table = database.open_table(_table_name(fingerprint))
@@ -272,10 +269,15 @@ def _schema(dimension: int) -> Any:
     return pa.schema([("id", pa.int64()), ("document", pa.int64()), ("vector", pa.list_(pa.float32(), dimension))])
 
 
-def _open_table(folder: Path, name: str, dimension: int) -> Any:
+def _connect(folder: Path) -> Any:
+    """LanceDB remembers each version's files, up to gigabytes of them, though no version is read twice."""
     import lancedb
 
-    database = lancedb.connect(folder)
+    return lancedb.connect(folder, session=lancedb.Session(_CACHE_BYTES, _CACHE_BYTES))
+
+
+def _open_table(folder: Path, name: str, dimension: int) -> Any:
+    database = _connect(folder)
     if name not in database.list_tables().tables:
         failpoint("vectors.create.before")
         table = database.create_table(name, schema=_schema(dimension))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import statistics
 import sys
 import tempfile
@@ -103,6 +104,8 @@ def main() -> int:
     with diverging(tally, "a long life"), machine_in(folder / "life", models) as machine:
         live(machine, seed, tally, max(30.0, end - time.monotonic()))
     print(tally.summary(), flush=True)
+    if not tally.divergences:  # else what is left there may tell why
+        shutil.rmtree(folder, ignore_errors=True)
     return 1 if tally.is_bad() else 0
 
 
