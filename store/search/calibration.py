@@ -39,6 +39,23 @@ _WRITTEN = 0.1  # of a passage's letters: so many make it one of a script
 _CHANGED = 0.2  # of the chunks, since the last measurement
 
 
+# Of nothing in common: how far apart a model puts these is how far apart it can put anything that it reads.
+_UNRELATED = (
+    "The bakery on the corner sells rye bread until noon.",
+    "Jupiter has more than ninety known moons.",
+    "Restart the database after changing its port.",
+    "My cousin broke his ankle on a ski trip.",
+    "The contract ends in March unless it is renewed.",
+    "Whales sing to each other over great distances.",
+    "She painted the kitchen walls a pale green.",
+    "The goalkeeper saved two penalties last night.",
+    "Interest rates rose for the third time this year.",
+    "A chisel must be sharpened on a flat stone.",
+    "The opera opens with a storm at sea.",
+    "Add a pinch of saffron before the rice boils.",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Passage:
     id: int
@@ -67,11 +84,12 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
     for passage in passages:
         by_script.setdefault(script_of(passage.text), []).append(passage)
     measured: dict[str, Noise] = {}
+    usual = _unrelated_cosine(semantics) if passages else 0.0
     for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0])):
         nonsense = chunks >= _FEWEST_CHUNKS and make_nonsense([passage.text for passage in drawn], script)
         if nonsense:
             written = Written(script, parts[script])
-            measured[script] = _measure(database, semantics, drawn, nonsense, written)
+            measured[script] = _measure(database, semantics, drawn, nonsense, written, usual)
     database.remember(_key(fingerprint), noise_record(measured, chunks))
     return measured
 
@@ -110,6 +128,7 @@ def _measure(
     passages: Sequence[_Passage],
     nonsense: Sequence[str],
     written: Written,
+    usual: float,
 ) -> Noise:
     index = semantics.index()
     sample = list(index.vectors([passage.id for passage in passages]).values())
@@ -124,7 +143,20 @@ def _measure(
     floor = min(_MOST_FLOOR, max(0.0, fmean(chance))) if chance else 0.0
     levels = {leg: fmean(found) for leg, found in shares.items()}
     levels["vector"] = max(0.0, (levels["vector"] - floor) / (1 - floor))
-    return Noise({leg: round(min(_MOST, level), 4) for leg, level in levels.items()}, round(floor, 4), written.part)
+    return Noise(
+        {leg: round(min(_MOST, level), 4) for leg, level in levels.items()},
+        round(floor, 4),
+        written.part,
+        round(min(1.0, (1 - floor) / (1 - usual)), 4),
+    )
+
+
+def _unrelated_cosine(semantics: Semantics) -> float:
+    """Of a question and a note that have nothing to do with each other, in a script that every model reads."""
+    asked = np.stack([semantics.embed_query(text) for text in _UNRELATED])
+    noted = np.stack([semantics.embed_passage(text) for text in _UNRELATED])
+    cosines = asked @ noted.T
+    return min(_MOST_FLOOR, max(0.0, float(cosines[~np.eye(len(_UNRELATED), dtype=bool)].mean())))
 
 
 def _best_shares(

@@ -6,7 +6,7 @@ have none, and a query whose words are nowhere has small ones: keywords that say
 
 The configured weights are where it starts from. Adapted to the query, a leg counts less the nearer nonsense comes to
 a perfect match for it (``noise``). The vectors count less where no chunk stands out, for to a model that has no idea
-many are equally near, and less in a script that the model puts close together whatever is said (``floor``). Keywords
+many are equally near, and less in a script that the model puts close together whatever is said (``spread``). Keywords
 need no such thing, for where they know little their shares are small. ``rrf`` does not see shares, so there each leg
 counts the less, the less its best chunk shares.
 """
@@ -23,7 +23,7 @@ from memoryd.store.search.request import Fusion
 
 _CROWD = 6  # chunks: about as many as are returned
 _USUAL_STANDOUT = 0.3
-_USUAL_SPREAD = 0.8
+_USUAL_SPREAD = 0.84
 _LEAST_TRUST = 0.3
 NOISE_SCORE = 0.3  # what the best hit for nonsense scores, whatever the memory, the model and the script
 
@@ -43,7 +43,7 @@ def weigh_legs(
         apart = standout(ranking)
         factor = 1.0
         if adaptive and fusion == "weighted":
-            factor = (1 - level) ** 3 * (_trust(apart, noise.floor) if leg == "vector" else 1.0)
+            factor = (1 - level) ** 3 * (_trust(apart, noise.spread) if leg == "vector" else 1.0)
         elif adaptive:
             factor = (1 - level) * math.sqrt(best)
         weights[leg] = Weight(prior, level, best, prior * factor, apart)
@@ -58,9 +58,9 @@ def standout(ranking: Mapping[int, LegRank]) -> float:
     return 1 - (shares[_CROWD - 1] if len(shares) >= _CROWD else 0.0) / shares[0]
 
 
-def _trust(apart: float, floor: float) -> float:
-    """What the vectors are worth: less in a crowd, and less where the model puts everything close together."""
-    return min(1.0, max(_LEAST_TRUST, apart / _USUAL_STANDOUT)) * (1 - floor) / _USUAL_SPREAD
+def _trust(apart: float, spread: float) -> float:
+    """What the vectors are worth: less in a crowd, and less in a script that the model puts close together."""
+    return min(1.0, max(_LEAST_TRUST, apart / _USUAL_STANDOUT)) * spread / _USUAL_SPREAD
 
 
 def fuse(

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 _ONE_SCRIPT = {"cjk", "hiragana", "katakana", "katakana-hiragana", "ideographic"}  # Japanese is written in all of them
 HAN = "han"
-NOISE_VERSION = 4  # raise it when noise is measured differently
+NOISE_VERSION = 5  # raise it when noise is measured differently
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Noise:
     shares: Mapping[str, float] = field(default_factory=dict)  # leg -> share of its best hit, on average
     floor: float = 0.0  # cosine of things that have nothing to do with each other
     part: float = 1.0  # of the memory that is written in the script
+    spread: float = 1.0  # how far apart the model puts what is unrelated, beside how far it can; small: it reads little
 
     def of(self, leg: str) -> float:
         return self.shares.get(leg, 0.0)
@@ -63,7 +64,7 @@ def read_noise(sql: sqlite3.Connection, script: str, fingerprint: str | None = N
     if script in measured:
         return Noise(**measured[script])
     other = next(iter(measured.values()), None)
-    return Noise(other["shares"], other["floor"]) if other else Noise()
+    return Noise(other["shares"], other["floor"], spread=other["spread"]) if other else Noise()
 
 
 def noise_record(scripts: Mapping[str, Noise], chunks: int) -> str:

@@ -174,11 +174,11 @@ def test_vectors_count_more_where_one_chunk_stands_out() -> None:
 
 def test_vectors_count_less_in_a_script_that_the_model_puts_close_together() -> None:
     legs = {"words": spread(0.5, 0.2), "vector": spread(0.5, 0.2)}
-    told = values(legs, Noise(floor=0.1), "weighted", adaptive=True)
-    blind = values(legs, Noise(floor=0.5), "weighted", adaptive=True)
+    told = values(legs, Noise(spread=0.95), "weighted", adaptive=True)
+    blind = values(legs, Noise(spread=0.5), "weighted", adaptive=True)
     assert blind["vector"] < told["vector"]
     assert blind["words"] == told["words"]
-    usual = values(legs, Noise(floor=0.2), "weighted", adaptive=True)
+    usual = values(legs, Noise(spread=0.84), "weighted", adaptive=True)
     assert usual["vector"] == pytest.approx(0.5)  # as configured
 
 
