@@ -31,6 +31,7 @@ _VARIABLES = {
     "HF_ENDPOINT": "The model hub, or a mirror of it, that models are fetched from.",
     "SSL_CERT_FILE": "The certificates that downloads trust.",
     "NO_COLOR": "Set: output has no colours.",
+    "MEMORYD_FAILPOINTS": "Makes memoryd fail at named places; for its own tests.",
 }
 
 

@@ -93,19 +93,23 @@ class Vectorizer:
             # Texts of like length waste the least of a batch.
             texts = sorted(((key, same[0].text.strip()) for key, same in rest.items()), key=lambda pair: len(pair[1]))
             began = time.monotonic()
-            for first in range(0, len(texts), _BATCH):
-                for key, vector in self._embed(dict(texts[first : first + _BATCH]), meaning).items():
+            first = 0
+            while first < len(texts):
+                # While queries come in, text by text: one of them waits for one text at most.
+                batch = texts[first : first + (1 if meaning.turns.crowded() else _BATCH)]
+                for key, vector in self._embed(dict(batch), meaning, patient=first % _BATCH == 0).items():
                     ready.extend(Placed(passage, vector, computed=True) for passage in rest[key])
+                first += len(batch)
                 if time.monotonic() - began > _COMMIT_SECONDS:
                     yield ready
                     ready, began = [], time.monotonic()
             if ready:
                 yield ready
 
-    def _embed(self, texts: dict[bytes, str], meaning: Meaning) -> dict[bytes, Vectors]:
+    def _embed(self, texts: dict[bytes, str], meaning: Meaning, *, patient: bool) -> dict[bytes, Vectors]:
         if self._is_wanted():
             raise Interrupted
-        matrix = meaning.embed_documents(list(texts.values()))
+        matrix = meaning.embed_documents(list(texts.values()), patient=patient)
         vectors = dict(zip(texts, matrix, strict=True))
         self._cache.keep(meaning.generation.fingerprint, vectors)
         return vectors

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from memoryd.jobs.turns import Turns
 from memoryd.store.errors import EmbedderUnavailable
 from memoryd.store.generations import Generation
@@ -56,14 +54,10 @@ class Meaning:
             vector: Vectors = self.embedder.embed_documents([text])[0]
             return vector
 
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """In one go; while queries come in, text by text, so that one of them waits for one text at most."""
-        step = 1 if self.turns.crowded() else max(1, len(texts))
-        vectors = []
-        for first in range(0, max(1, len(texts)), step):
-            with self.turns.indexing(patient=first == 0):
-                vectors.append(self.embedder.embed_documents(texts[first : first + step]))
-        return vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
+    def embed_documents(self, texts: Sequence[str], *, patient: bool = True) -> Vectors:
+        """``patient``: after a query, wait a moment for the next one of its burst."""
+        with self.turns.indexing(patient=patient):
+            return self.embedder.embed_documents(texts)
 
     def index(self) -> VectorIndex:
         return self.vectors

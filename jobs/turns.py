@@ -37,6 +37,10 @@ class Turns:
             self._quiet_at = time.monotonic() + _BURST_S
             self._leave()
 
+    def waiting(self) -> int:
+        """Queries that wait for their turn."""
+        return self._queries
+
     def crowded(self) -> bool:
         """Whether queries come in: one waits, or came a moment ago."""
         return self._queries > 0 or time.monotonic() < self._quiet_at + _CROWD_S

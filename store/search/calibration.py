@@ -83,13 +83,16 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
     by_script: dict[str, list[_Passage]] = {}
     for passage in passages:
         by_script.setdefault(script_of(passage.text), []).append(passage)
-    measured: dict[str, Noise] = {}
-    usual = _unrelated_cosine(semantics) if passages else 0.0
-    for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0])):
-        nonsense = chunks >= _FEWEST_CHUNKS and make_nonsense([passage.text for passage in drawn], script)
-        if nonsense:
-            written = Written(script, parts[script])
-            measured[script] = _measure(database, semantics, drawn, nonsense, written, usual)
+    nonsense = {
+        script: made
+        for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0]))
+        if chunks >= _FEWEST_CHUNKS and (made := make_nonsense([passage.text for passage in drawn], script))
+    }
+    usual = _unrelated_cosine(semantics) if nonsense else 0.0
+    measured = {
+        script: _measure(database, semantics, by_script[script], made, Written(script, parts[script]), usual)
+        for script, made in nonsense.items()
+    }
     database.remember(_key(fingerprint), noise_record(measured, chunks))
     return measured
 
@@ -152,10 +155,9 @@ def _measure(
 
 
 def _unrelated_cosine(semantics: Semantics) -> float:
-    """Of a question and a note that have nothing to do with each other, in a script that every model reads."""
-    asked = np.stack([semantics.embed_query(text) for text in _UNRELATED])
-    noted = np.stack([semantics.embed_passage(text) for text in _UNRELATED])
-    cosines = asked @ noted.T
+    """Of texts that have nothing to do with each other, in a script that every model reads."""
+    vectors = np.stack([semantics.embed_query(text) for text in _UNRELATED])
+    cosines = vectors @ vectors.T
     return min(_MOST_FLOOR, max(0.0, float(cosines[~np.eye(len(_UNRELATED), dtype=bool)].mean())))
 
 

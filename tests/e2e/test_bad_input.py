@@ -217,13 +217,3 @@ def test_data_folder_that_cannot_be_made_is_told(machine: Machine) -> None:
     assert done.returncode in (1, 2)
     assert "file" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_damaged_ledger_is_told_with_the_remedy(machine: Machine) -> None:
-    machine.data.mkdir(parents=True)
-    (machine.data / "ledger.db").write_bytes(b"this is no database" * 1000)
-    done = machine.run("run")
-    assert done.returncode == 1
-    assert "ledger.db" in done.stderr
-    assert "→" in done.stderr
-    assert "Traceback" not in done.stderr

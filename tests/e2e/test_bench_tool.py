@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-STAGES = {"words", "trigram", "embed", "vector", "rank", "all else"}
+STAGES = {"words", "trigram", "vector", "rank", "all else", "embed, beside", "nearest, beside"}
 
 Bench = Callable[..., dict[str, Any]]
 

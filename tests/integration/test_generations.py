@@ -42,6 +42,8 @@ def serving(memory: Memory) -> str | None:
 def begin_switch(memory: Memory) -> Gate:
     """Go over to an embedder that stops at each batch."""
     gate = Gate(**OTHER)
+    turns = memory.live.semantics.serving().turns
+    eventually(lambda: not turns.crowded(), what="batches are whole again after the queries that measured the noise")
     memory.switch(gate)
     assert gate.entered.acquire(timeout=60)
     return gate

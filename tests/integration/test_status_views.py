@@ -19,6 +19,7 @@ from memoryd.daemon.commands.prometheus import render_metrics
 from memoryd.daemon.commands.status import render
 from memoryd.daemon.config import Embedder, Index
 from memoryd.store.errors import ModelCorrupt
+from memoryd.store.search.pipeline import BESIDE
 from tests.support.engine import Memory
 
 Status = dict[str, Any]
@@ -60,8 +61,8 @@ def test_indexing_and_searching_are_measured(status: Status) -> None:
     assert measures["jobs"]["index"]["done"] == 2
     assert measures["jobs"]["embed"]["seconds"] > 0
     (search,) = measures["last_searches"]
-    assert {"words", "trigram", "embed", "vector", "rank"} == set(search["stages"])
-    assert sum(search["stages"].values()) <= search["took_ms"]
+    assert {"words", "trigram", "embed", "nearest", "vector", "rank"} == set(search["stages"])
+    assert sum(ms for stage, ms in search["stages"].items() if stage not in BESIDE) <= search["took_ms"]
 
 
 def test_nothing_of_a_query_is_kept(tmp_path: Path) -> None:
@@ -79,7 +80,9 @@ def test_a_job_that_fails_is_counted(tmp_path: Path) -> None:
     memory.write("memory/a.md", "A thistle.")
     with memory.running():
         memory.settle()
-        assert memory.status()["measures"]["jobs"]["embed"]["failed"] == 1
+        assert (
+            memory.status()["measures"]["jobs"]["embed"]["failed"] >= 1
+        )  # it is tried once more by the look at the stores
 
 
 # -- languages --------------------------------------------------------------------------------------------

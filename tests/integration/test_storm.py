@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 from memoryd.jobs.maintain import Upkeep
+from memoryd.jobs.meaning import Meaning
 from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.turns import Turns
 from memoryd.store.cache import SqliteCache
 from memoryd.store.errors import StoreUnavailable
 from memoryd.store.generations import Generation
@@ -26,6 +28,7 @@ from memoryd.store.space import log_bytes
 from memoryd.store.vectors import LanceVectors
 from tests.support.documents import make_document
 from tests.support.engine import Memory
+from tests.support.fake_embedder import FakeEmbedder
 from tests.support.ledger import check_ledger, open_ledger
 from tests.support.waiting import eventually
 
@@ -144,11 +147,8 @@ class StuckSemantics:
         self._index = index
         self._generation = generation
 
-    def ready(self) -> bool:
-        return True
-
-    def generation(self) -> Generation:
-        return self._generation
+    def in_use(self) -> list[Meaning]:
+        return [Meaning(self._generation, FakeEmbedder(), self._index, Turns())]
 
     def index(self) -> StuckVectors:
         return self._index
@@ -209,7 +209,7 @@ def test_nothing_is_written_to_vectors_that_cannot_be_made_smaller_at_all(
     upkeep.check_room()  # there is room again
 
 
-def test_maintenance_that_fails_degrades_health_and_the_vectors_come_back(tmp_path: Path) -> None:
+def test_damage_that_maintenance_meets_is_healed_and_nothing_is_embedded(tmp_path: Path) -> None:
     memory = Memory(tmp_path)
     for number in range(3):
         memory.write(f"memory/{number}.md", f"Note number {number} about goats.\n")
@@ -218,17 +218,16 @@ def test_maintenance_that_fails_degrades_health_and_the_vectors_come_back(tmp_pa
         memory.settle()
         for file in engine.paths.vectors_dir.rglob("data/*.lance"):
             file.write_bytes(b"")
-        embedded = memory.embedded_by(lambda: _fail_to_maintain(memory))
-        assert embedded == []
-        memory.settle()
+        assert memory.embedded_by(lambda: _maintain_and_heal(memory)) == []
         assert engine.verifier.verify().in_sync
         engine.retry_failures()
         eventually(lambda: memory.health() == [], what="health is well again")
 
 
-def _fail_to_maintain(memory: Memory) -> None:
+def _maintain_and_heal(memory: Memory) -> None:
     memory.live.queue.enqueue("maintain")
-    eventually(lambda: "maintain_failing" in memory.health(), what="health says that maintenance fails")
+    eventually(lambda: [each["store"] for each in memory.status()["healed"]] == ["vectors"], what="it is healed")
+    memory.settle()
 
 
 # -- the ledger's file --------------------------------------------------------------------------------------

@@ -7,59 +7,65 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
-from memoryd.jobs.semantics import Semantics
+from memoryd.daemon.engine import Engine
+from memoryd.jobs.meaning import Meaning
+from memoryd.store.generations import Wanted
 from tests.support.engine import Gate, Memory
 from tests.support.waiting import eventually
 
-TEXTS = ["one", "two", "three", "four"]
+WANTED = [Wanted(number, 1, bytes([number]) * 16, f"text {number}") for number in range(4)]
 
 
 @contextmanager
-def open_semantics(folder: Path) -> Iterator[tuple[Semantics, Gate]]:
+def open_engine(folder: Path) -> Iterator[tuple[Engine, Meaning, Gate]]:
     gate = Gate()
     memory = Memory(folder, gate)
     with memory.running() as engine:
         memory.settle()
         gate.order.clear()
         try:
-            yield engine.semantics, gate
+            yield engine, engine.semantics.serving(), gate
         finally:
             gate.open()
 
 
+def place(engine: Engine, meaning: Meaning) -> list[int]:
+    """Embed the passages as the lane does; returns those that got a vector."""
+    return [placed.passage.passage_id for commit in engine.vectorizer.place(WANTED, meaning) for placed in commit]
+
+
 def test_batch_is_embedded_in_one_go_while_nobody_asks(tmp_path: Path) -> None:
-    with open_semantics(tmp_path) as (semantics, gate):
+    with open_engine(tmp_path) as (engine, meaning, gate):
         gate.open()
-        assert len(semantics.embed_documents(TEXTS)) == 4
+        eventually(lambda: not meaning.turns.crowded(), what="nobody asks")
+        assert place(engine, meaning) == [0, 1, 2, 3]
         assert gate.order == ["documents"]
 
 
 def test_query_waits_for_one_text_at_most_while_queries_come_in(tmp_path: Path) -> None:
-    with open_semantics(tmp_path) as (semantics, gate):
-        semantics.embed_query("first")
-        found: list[object] = []
-        indexing = threading.Thread(target=lambda: found.extend(semantics.embed_documents(TEXTS)))
+    with open_engine(tmp_path) as (engine, meaning, gate):
+        meaning.embed_query("first")
+        found: list[int] = []
+        indexing = threading.Thread(target=lambda: found.extend(place(engine, meaning)))
         indexing.start()
         assert gate.entered.acquire(timeout=60)
-        asking = threading.Thread(target=semantics.embed_query, args=("second",))
+        asking = threading.Thread(target=meaning.embed_query, args=("second",))
         asking.start()
-        eventually(lambda: semantics._turns._queries == 1, what="the query waits")
+        eventually(lambda: meaning.turns.waiting() == 1, what="the query waits")
         gate.passes.release()  # of the four texts, one
         asking.join(60)
         assert gate.order[:3] == ["query", "documents", "query"]
         gate.open()
         indexing.join(60)
         assert gate.order.count("documents") == 4
-        assert np.array_equal(np.stack([np.asarray(vector) for vector in found]), semantics.embed_documents(TEXTS))
+        assert found == [0, 1, 2, 3]
 
 
 def test_batches_are_whole_again_when_the_queries_have_ended(tmp_path: Path) -> None:
-    with open_semantics(tmp_path) as (semantics, gate):
+    with open_engine(tmp_path) as (engine, meaning, gate):
         gate.open()
-        semantics.embed_query("last")
-        eventually(lambda: not semantics._turns.crowded(), what="the crowd is gone")
+        meaning.embed_query("last")
+        eventually(lambda: not meaning.turns.crowded(), what="the crowd is gone")
         gate.order.clear()
-        semantics.embed_documents(TEXTS)
+        assert place(engine, meaning) == [0, 1, 2, 3]
         assert gate.order == ["documents"]

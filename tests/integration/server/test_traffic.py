@@ -29,6 +29,7 @@ ASKED = {
     "status": [{}, {"brief": True}],
     "index": [{}, {"path": "memory", "workspace": ["notes"], "wait": False}],
     "verify": [{}, {"workspace": "notes", "repair": True}],
+    "model.use": [{"model": "/nowhere/else.gguf"}],
     "model.prune": [{}],
     "settings.set": [{"settings": {"fusion": "rrf", "weights": {"vector": 0.5}}}, {"reset": True}],
     "events.subscribe": [{}, {"events": "document", "workspace": "notes"}],

@@ -65,7 +65,7 @@ def complete_in_fish(folder: Path, line: str) -> set[str]:
 @needs("bash")
 def test_bash_completes_commands_options_choices_paths_and_models(folder: Path) -> None:
     assert complete_in_bash(folder, "memoryd", "") == COMMANDS
-    assert complete_in_bash(folder, "memoryd", "s") == {"search", "status"}
+    assert complete_in_bash(folder, "memoryd", "s") == {"search", "service", "status"}
     assert complete_in_bash(folder, "memoryd", "config", "") == ACTIONS
     assert complete_in_bash(folder, "memoryd", "config", "set", "--re") == {"--reset"}
     assert complete_in_bash(folder, "memoryd", "status", "--") == {
@@ -142,7 +142,7 @@ def test_zsh_lists_every_command_with_its_help(folder: Path) -> None:
 @needs("fish")
 def test_fish_completes_commands_options_choices_paths_and_models(folder: Path) -> None:
     assert complete_in_fish(folder, "memoryd ") == COMMANDS
-    assert complete_in_fish(folder, "memoryd s") == {"search", "status"}
+    assert complete_in_fish(folder, "memoryd s") == {"search", "service", "status"}
     assert complete_in_fish(folder, "memoryd config ") == ACTIONS
     assert complete_in_fish(folder, "memoryd config set --re") == {"--reset"}
     assert complete_in_fish(folder, "memoryd status --") == {
