@@ -15,29 +15,25 @@ import structlog
 from memoryd.daemon.config import Config
 from memoryd.daemon.events import Events
 from memoryd.daemon.instance import InstanceLock
+from memoryd.daemon.lanes import Lanes
 from memoryd.daemon.language_model import make_language_model
 from memoryd.daemon.measures import Measures
 from memoryd.daemon.paths import Paths, ensure_private
 from memoryd.daemon.reloaded import Reloaded
-from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.hyde import Hypotheses
-from memoryd.jobs.index_text import READING_VERSION, IndexSettings, index_text, is_set_aside, set_aside
+from memoryd.jobs.index_text import READING_VERSION, IndexSettings, is_set_aside, set_aside
 from memoryd.jobs.llm.protocol import LanguageModel
 from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.meaning import Models
-from memoryd.jobs.reclaim import reclaim
-from memoryd.jobs.reconcile import reconcile
-from memoryd.jobs.repair import repair_vectors
-from memoryd.jobs.resplit import resplit
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.semantics import Semantics
 from memoryd.jobs.verify import Verifier
-from memoryd.jobs.worker import Facts, Handler, Lane, Worker
+from memoryd.jobs.worker import Worker
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
@@ -45,7 +41,6 @@ from memoryd.store.document_rows import distrust_scopes
 from memoryd.store.documents import Documents
 from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
-from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
 from memoryd.store.queue import Failure, Queue, add_job
@@ -53,9 +48,6 @@ from memoryd.store.queue import Failure, Queue, add_job
 log = structlog.get_logger()
 
 CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was not in good order
-EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
-FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
-_DAY = 86_400
 
 
 class Engine:
@@ -70,7 +62,7 @@ class Engine:
         self.last_reload: Reloaded | None = None  # what became of the last request to read the configuration again
         self.workspaces = _workspaces(config)
         self.index_settings = _index_settings(config)
-        self._reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
+        self.reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
         ensure_private(paths.data_dir)
         self.lock = InstanceLock(paths.lock_file)
         self.healer = Healer(Quarantine(paths.data_dir / "quarantine", clock), clock, wake=self._wake_lanes)
@@ -122,7 +114,7 @@ class Engine:
         self.verifier = Verifier(
             self.stores, clock, settle_s=config.index.settle_ms / 1000, stopping=self.worker.stopping
         )
-        self._first_look_due = False  # at whether the stores are in step, once the index is current
+        self.first_look_due = False  # at whether the stores are in step, once the index is current
         self.measures = Measures(clock)
         self.worker.on_jobs = self.measures.note_jobs
         self.vectorizer.on_written = self.measures.note_vectors
@@ -135,10 +127,11 @@ class Engine:
             self._set_aside_crashed(self.worker.recover())
             self._look_at_disk_by_itself()
             self.queue.enqueue("verify", afresh=False)
-            self._first_look_due = True  # before a lane runs: a look at an index that is not up yet finds only drift
+            self.first_look_due = True  # before a lane runs: a look at an index that is not up yet finds only drift
         except StoreCorrupt:  # it was opened, and is damaged all the same
-            self._tend_stores()
-        self.worker.start([self._text_lane(), self._vector_lane()])
+            self.tend_stores()
+        lanes = Lanes(self)
+        self.worker.start([lanes.text(), lanes.vectors()])
         self.semantics.start()
         self._set_schedule()
         self.schedule.start()
@@ -163,7 +156,7 @@ class Engine:
         if not config.workspaces:
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
         before = self.config, self.workspaces, self.index_settings
-        with self._reading:
+        with self.reading:
             self.config, self.workspaces, self.index_settings = config, _workspaces(config), _index_settings(config)
             try:
                 self._forget_unserved()
@@ -211,10 +204,10 @@ class Engine:
             return False
         waiting = self.queue.waiting_kinds()
         if "verify" not in waiting:
-            self._first_look_due = False
-        return self._is_indexed(waiting) and not self._first_look_due
+            self.first_look_due = False
+        return self.is_indexed(waiting) and not self.first_look_due
 
-    def _is_indexed(self, waiting: set[str]) -> bool:
+    def is_indexed(self, waiting: set[str]) -> bool:
         if waiting & {"reconcile", "index", "resplit"} or not self.semantics.settled():
             return False
         if self.semantics.filling() and ("fill" in waiting or self.semantics.is_filled()):
@@ -229,137 +222,9 @@ class Engine:
             raise
         self.worker.ledger_trouble = None
 
-    # -- lanes --------------------------------------------------------------------------------------------
-
-    def _text_lane(self) -> Lane:
-        handlers: dict[str, Handler] = {"index": self._index, "reconcile": self._reconcile}
-        return Lane("text", handlers, batch={}, ready=lambda _kind: True)
-
-    def _vector_lane(self) -> Lane:
-        return Lane(
-            "vectors",
-            {
-                "embed": self._embed,
-                "fill": self._fill,
-                "resplit": self._resplit,
-                "calibrate": self._calibrate,
-                "repair": self._repair,
-                "verify": self._verify,
-                "maintain": self._maintain,
-                "prune": self._prune,
-            },
-            batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
-            ready=self._can_run,
-            tend=self._tend,
-        )
-
-    def _can_run(self, kind: str) -> bool:
-        if kind == "verify" and self._first_look_due:
-            return self._is_indexed(self.queue.waiting_kinds())
-        if kind in ("maintain", "prune", "verify"):
-            return True
-        if kind == "resplit":  # without a model there is nothing to embed first
-            return self.semantics.settled()
-        return self.semantics.filling() is not None if kind == "fill" else self.semantics.ready()
-
-    def _index(self, jobs: Sequence[Job]) -> Facts:
-        (job,) = jobs
-        with self._reading:
-            workspace = self.workspaces.get(job.workspace)
-            if workspace is None:  # asked for just before it ceased to be served
-                return {"outcome": "unserved"}
-            outcome = index_text(workspace, job.path, self.documents, self.index_settings, self.clock)
-        if outcome in ("indexed", "skipped", "forgotten"):
-            self.verifier.proofs.note_change(job.workspace, job.path)
-            self.events.tell("document", change=outcome, workspace=job.workspace, path=job.path)
-        self._maintain_if_due()
-        return {"outcome": outcome}
-
-    def _reconcile(self, jobs: Sequence[Job]) -> Facts:
-        (job,) = jobs
-        with self._reading:
-            workspace = self.workspaces.get(job.workspace)
-            if workspace is None:
-                return {"outcome": "unserved"}
-            found = reconcile(workspace, self.documents, self.queue, job.path)
-        proof, _ = self.verifier.proofs.last()
-        if proof is not None and not proof.in_sync:  # what was not may be now: a workspace that is back, for instance
-            self.queue.enqueue("verify", afresh=False)
-        return {"files": found.files, "changed": found.changed, "gone": found.gone}
-
-    def _embed(self, jobs: Sequence[Job]) -> Facts:
-        self.upkeep.check_room()
-        done = self.vectorizer.run(jobs, self.semantics.serving())
-        if self.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
-            self.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
-        self.queue.enqueue("calibrate", afresh=False)
-        self._maintain_if_due()
-        if self.events.wanted("document"):
-            for job in jobs:
-                if self.documents.indexed_in(job.path, [job.workspace]):  # else its vectors were removed
-                    self.events.tell("document", change="embedded", workspace=job.workspace, path=job.path)
-        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
-
-    def _fill(self, jobs: Sequence[Job]) -> Facts:
-        filling = self.semantics.filling()
-        if filling is None:  # given up this very moment, and the jobs with it
-            return {}
-        done = self.vectorizer.run(jobs, filling)
-        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
-
-    def _resplit(self, jobs: Sequence[Job]) -> Facts:
-        (job,) = jobs
-        settings, workspace = self.index_settings, self.workspaces.get(job.workspace)
-        if workspace is None:
-            return {"outcome": "unserved"}
-        meaning = self.semantics.serving() if self.semantics.ready() else None
-        facts = resplit(job, workspace, self.documents, settings, self.clock, self.vectorizer, meaning)
-        if self.index_settings is not settings or self.workspaces.get(job.workspace) is not workspace:
-            self.documents.expire(job.workspace, [job.path])  # the configuration changed meanwhile
-            self.index_files(job.workspace, [job.path])
-        return facts
-
-    def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
-        if "embed" in self.queue.waiting_kinds():  # there will be another time
-            return {"measured": False}
-        return {"measured": calibrate(self.database, self.semantics.serving())}
-
-    def _maintain_if_due(self) -> None:
-        if self.upkeep.is_due():
-            self.queue.enqueue("maintain")
-
-    def _repair(self, _jobs: Sequence[Job]) -> Facts:
-        return {**repair_vectors(self.stores, self.clock)}
-
-    def _verify(self, _jobs: Sequence[Job]) -> Facts:
-        verdict = self.verifier.verify_lightly()
-        return {"drift": len(verdict.drift), "repaired": len(verdict.repaired)} if verdict else {"skipped": True}
-
-    def _maintain(self, _jobs: Sequence[Job]) -> Facts:
-        facts = self.upkeep.run()
-        kept = self.config.embedder.keep_generations_days * _DAY
-        return {**facts, "generations_reclaimed": self._reclaim(self.clock() - kept)}
-
-    def _prune(self, _jobs: Sequence[Job]) -> Facts:
-        return {"generations_reclaimed": self._reclaim(self.clock())}
-
-    def _reclaim(self, retired_before: float) -> int:
-        folder, in_use = self.paths.vectors_dir, self.semantics.in_use()
-        return len(reclaim(self.generations, self.cache, folder, in_use, retired_before))
-
-    # -- a switch -----------------------------------------------------------------------------------------
-
-    def _tend(self) -> None:
-        """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""
-        self._tend_stores()
-        filling = self.semantics.filling()
-        if filling is not None and "fill" not in self.queue.waiting_kinds() and self.semantics.is_filled():
-            calibrate(self.database, filling)  # first: what noise looks like is another thing for each model
-            self.semantics.finish_switch(filling)
-
     # -- healing ------------------------------------------------------------------------------------------
 
-    def _tend_stores(self) -> None:
+    def tend_stores(self) -> None:
         """Put right what is damaged, and notice when what was begun anew is whole."""
         if self.healer.is_due():
             self.healer.heal(self._find_cure)

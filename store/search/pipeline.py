@@ -1,4 +1,4 @@
-"""The life of a query: legs -> fusion -> decay -> dedup -> min_score -> hits."""
+"""The life of a query: legs -> fusion -> calibration -> decay -> hits."""
 
 from __future__ import annotations
 
@@ -67,14 +67,8 @@ def search(
         written = Written(script, noise.part)
         seeking: Future[Sought] | None = None
         if settings.weights["vector"] > 0 and query.text.strip():
-
-            def seek() -> Sought:
-                with watch.stage("embed"):
-                    vector = query_vector(query.text, hyde.text if hyde else None, settings.hyde.mode, semantics)
-                with watch.stage("nearest"):
-                    return seek_passages(semantics.index(), vector, settings.candidates, visible)
-
-            seeking = _BESIDE.submit(copy_context().run, seek)  # what was cancelled is not begun
+            imagined = hyde.text if hyde else None
+            seeking = _seek_beside(query.text, imagined, settings, semantics, visible, watch)
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
             if settings.weights[leg] > 0:
                 with watch.stage(leg):
@@ -116,6 +110,20 @@ def search(
         absence=explain_absence(hits, lost, min_score, filtered=filtered, limit=limit),
         hyde=hyde,
     )
+
+
+def _seek_beside(
+    text: str, imagined: str | None, settings: SearchSettings, semantics: Semantics, visible: Visible, watch: _Stopwatch
+) -> Future[Sought]:
+    """The query's vector and the passages nearest to it, on another thread."""
+
+    def seek() -> Sought:
+        with watch.stage("embed"):
+            vector = query_vector(text, imagined, settings.hyde.mode, semantics)
+        with watch.stage("nearest"):
+            return seek_passages(semantics.index(), vector, settings.candidates, visible)
+
+    return _BESIDE.submit(copy_context().run, seek)  # in this context: what is cancelled is not begun
 
 
 class _Stopwatch:

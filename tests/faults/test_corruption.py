@@ -85,7 +85,7 @@ def own_models(machine: Machine, tmp_path: Path, models_dir: Path) -> Path:
     return model
 
 
-@pytest.mark.parametrize("damage", ["flipped", "truncated"])
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "deleted"])
 def test_model_that_is_spoilt_while_it_is_used_changes_no_vector(
     machine: Machine, own_models: Path, tmp_path: Path, models_dir: Path, damage: str
 ) -> None:
@@ -93,7 +93,7 @@ def test_model_that_is_spoilt_while_it_is_used_changes_no_vector(
     machine.write("memory/a.md", "The lighthouse keeper.\n")
     with machine.daemon() as daemon:
         daemon.settle()
-        {"flipped": flip_all, "truncated": cut}[damage](own_models)
+        {"flipped": flip_all, "truncated": cut, "deleted": Path.unlink}[damage](own_models)
         machine.write("memory/b.md", "A violin in the harbour.\n")
         daemon.wait_for("violin", "memory/b.md")
         daemon.settle()

@@ -1,0 +1,163 @@
+"""What each kind of job does: the two lanes of an engine, over its stores.
+
+*text* reads files and looks at the disk; *vectors* embeds, is the only writer of LanceDB and of the cache, and looks
+after both. Before each round it puts right what is damaged, and flips to a generation that is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from memoryd.jobs.calibrate import calibrate
+from memoryd.jobs.index_text import index_text
+from memoryd.jobs.reclaim import reclaim
+from memoryd.jobs.reconcile import reconcile
+from memoryd.jobs.repair import repair_vectors
+from memoryd.jobs.resplit import resplit
+from memoryd.jobs.worker import Facts, Handler, Lane
+from memoryd.store.model import Job
+
+if TYPE_CHECKING:
+    from memoryd.daemon.engine import Engine
+
+EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
+FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
+_DAY = 86_400
+
+
+class Lanes:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def text(self) -> Lane:
+        handlers: dict[str, Handler] = {"index": self._index, "reconcile": self._reconcile}
+        return Lane("text", handlers, batch={}, ready=lambda _kind: True)
+
+    def vectors(self) -> Lane:
+        return Lane(
+            "vectors",
+            {
+                "embed": self._embed,
+                "fill": self._fill,
+                "resplit": self._resplit,
+                "calibrate": self._calibrate,
+                "repair": self._repair,
+                "verify": self._verify,
+                "maintain": self._maintain,
+                "prune": self._prune,
+            },
+            batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
+            ready=self._can_run,
+            tend=self._tend,
+        )
+
+    def _can_run(self, kind: str) -> bool:
+        if kind == "verify" and self._engine.first_look_due:
+            return self._engine.is_indexed(self._engine.queue.waiting_kinds())
+        if kind in ("maintain", "prune", "verify"):
+            return True
+        if kind == "resplit":  # without a model there is nothing to embed first
+            return self._engine.semantics.settled()
+        return self._engine.semantics.filling() is not None if kind == "fill" else self._engine.semantics.ready()
+
+    def _index(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        with self._engine.reading:
+            workspace = self._engine.workspaces.get(job.workspace)
+            if workspace is None:  # asked for just before it ceased to be served
+                return {"outcome": "unserved"}
+            outcome = index_text(
+                workspace, job.path, self._engine.documents, self._engine.index_settings, self._engine.clock
+            )
+        if outcome in ("indexed", "skipped", "forgotten"):
+            self._engine.verifier.proofs.note_change(job.workspace, job.path)
+            self._engine.events.tell("document", change=outcome, workspace=job.workspace, path=job.path)
+        self._maintain_if_due()
+        return {"outcome": outcome}
+
+    def _reconcile(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        with self._engine.reading:
+            workspace = self._engine.workspaces.get(job.workspace)
+            if workspace is None:
+                return {"outcome": "unserved"}
+            found = reconcile(workspace, self._engine.documents, self._engine.queue, job.path)
+        proof, _ = self._engine.verifier.proofs.last()
+        if proof is not None and not proof.in_sync:  # what was not may be now: a workspace that is back, for instance
+            self._engine.queue.enqueue("verify", afresh=False)
+        return {"files": found.files, "changed": found.changed, "gone": found.gone}
+
+    def _embed(self, jobs: Sequence[Job]) -> Facts:
+        self._engine.upkeep.check_room()
+        done = self._engine.vectorizer.run(jobs, self._engine.semantics.serving())
+        if self._engine.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
+            self._engine.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
+        self._engine.queue.enqueue("calibrate", afresh=False)
+        self._maintain_if_due()
+        if self._engine.events.wanted("document"):
+            for job in jobs:
+                if self._engine.documents.indexed_in(job.path, [job.workspace]):  # else its vectors were removed
+                    self._engine.events.tell("document", change="embedded", workspace=job.workspace, path=job.path)
+        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _fill(self, jobs: Sequence[Job]) -> Facts:
+        filling = self._engine.semantics.filling()
+        if filling is None:  # given up this very moment, and the jobs with it
+            return {}
+        done = self._engine.vectorizer.run(jobs, filling)
+        return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _resplit(self, jobs: Sequence[Job]) -> Facts:
+        (job,) = jobs
+        settings, workspace = self._engine.index_settings, self._engine.workspaces.get(job.workspace)
+        if workspace is None:
+            return {"outcome": "unserved"}
+        meaning = self._engine.semantics.serving() if self._engine.semantics.ready() else None
+        facts = resplit(
+            job, workspace, self._engine.documents, settings, self._engine.clock, self._engine.vectorizer, meaning
+        )
+        if self._engine.index_settings is not settings or self._engine.workspaces.get(job.workspace) is not workspace:
+            self._engine.documents.expire(job.workspace, [job.path])  # the configuration changed meanwhile
+            self._engine.index_files(job.workspace, [job.path])
+        return facts
+
+    def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
+        if "embed" in self._engine.queue.waiting_kinds():  # there will be another time
+            return {"measured": False}
+        return {"measured": calibrate(self._engine.database, self._engine.semantics.serving())}
+
+    def _maintain_if_due(self) -> None:
+        if self._engine.upkeep.is_due():
+            self._engine.queue.enqueue("maintain")
+
+    def _repair(self, _jobs: Sequence[Job]) -> Facts:
+        return {**repair_vectors(self._engine.stores, self._engine.clock)}
+
+    def _verify(self, _jobs: Sequence[Job]) -> Facts:
+        verdict = self._engine.verifier.verify_lightly()
+        return {"drift": len(verdict.drift), "repaired": len(verdict.repaired)} if verdict else {"skipped": True}
+
+    def _maintain(self, _jobs: Sequence[Job]) -> Facts:
+        facts = self._engine.upkeep.run()
+        kept = self._engine.config.embedder.keep_generations_days * _DAY
+        return {**facts, "generations_reclaimed": self._reclaim(self._engine.clock() - kept)}
+
+    def _prune(self, _jobs: Sequence[Job]) -> Facts:
+        return {"generations_reclaimed": self._reclaim(self._engine.clock())}
+
+    def _reclaim(self, retired_before: float) -> int:
+        folder, in_use = self._engine.paths.vectors_dir, self._engine.semantics.in_use()
+        return len(reclaim(self._engine.generations, self._engine.cache, folder, in_use, retired_before))
+
+    def _tend(self) -> None:
+        """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""
+        self._engine.tend_stores()
+        filling = self._engine.semantics.filling()
+        if (
+            filling is not None
+            and "fill" not in self._engine.queue.waiting_kinds()
+            and self._engine.semantics.is_filled()
+        ):
+            calibrate(self._engine.database, filling)  # first: what noise looks like is another thing for each model
+            self._engine.semantics.finish_switch(filling)
