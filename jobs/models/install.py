@@ -66,6 +66,8 @@ def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -
         verify_gguf(target.path)
         return target.path
     path = _path(models_dir, target)
+    with disk_errors(path):  # private from birth: beside the models will be what is nobody else's business
+        models_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with disk_errors(path), _locked(path.parent, progress):
         if not installed(models_dir, spec) or not _is_intact(path, progress):
             _remove_leftovers(path)

@@ -190,3 +190,11 @@ def test_missing_path_is_said_so(install_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelMissing) as caught:
         install(str(tmp_path / "no.gguf"), install_dir)
     assert caught.value.hint
+
+
+def test_folder_that_holds_the_models_is_private_from_birth(tmp_path: Path) -> None:
+    cache = tmp_path / "home/.cache/memoryd"
+    with pytest.raises(DownloadFailed):
+        install(TINY, cache / "models")
+    assert cache.stat().st_mode & 0o077 == 0
+    assert cache.parent.stat().st_mode & 0o077 != 0  # what others keep there is theirs to judge
