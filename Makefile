@@ -14,7 +14,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDI
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: all run test check format soak storm bench fuzz quality lock clean
+.PHONY: all run test faults check format soak storm bench fuzz quality lock clean
 
 all: $(VENV)/installed
 
@@ -37,7 +37,16 @@ run: $(VENV)/installed
 	$(BIN)/memoryd run --workspace $(WORKSPACE) --sample $(if $(QUERY),"$(QUERY)")
 
 test: $(VENV)/installed-dev
+ifeq ($(ARGS),)
+	$(BIN)/python -m pytest --ignore=tests/faults
+	$(MAKE) --no-print-directory faults
+else
 	$(BIN)/python -m pytest $(ARGS)
+endif
+
+# A daemon that fails waits more than it works, so there are two of these at a time.
+faults: $(VENV)/installed-dev
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal tests/faults
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
