@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memoryd.jobs.look import Look, Place, Stores
-from memoryd.store.errors import MemorydError
+from memoryd.store.errors import MemorydError, StoreCorrupt
 from memoryd.store.generations import Generation
 from memoryd.store.protocols import Vectors
 from memoryd.store.vectors import stored_rows
 
 _LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, in float32
+_LOOKS = 3  # at files that are compacted away meanwhile
 
 Wanted = dict[int, tuple[int, bytes]]  # passage -> its document, hash of its text
 
@@ -62,6 +63,18 @@ def compare_vectors(
     return found
 
 
+def _compare_again(
+    stores: Stores, generation: Generation, wanted: Wanted, marks: dict[int, int], *, light: bool
+) -> Comparison:
+    """A compaction may take files away from under the comparison: what is damaged is so at the next look too."""
+    for _ in range(_LOOKS - 1):
+        try:
+            return compare_vectors(stores, generation, wanted, marks, light=light)
+        except StoreCorrupt:
+            pass
+    return compare_vectors(stores, generation, wanted, marks, light=light)
+
+
 def _stale(stores: Stores, generation: Generation, wanted: Wanted, ids: list[int], matrix: Vectors) -> Iterator[int]:
     """The passages whose vector is not of length 1, or not the one that was computed for their text."""
     lengths = np.linalg.norm(matrix, axis=1)
@@ -89,7 +102,7 @@ def look_at_vectors(stores: Stores, look: Look, *, light: bool = False) -> Gener
     if not look.whole:
         marks = {passage: document for passage, document in marks.items() if document in look.places}
     try:
-        found = compare_vectors(stores, generation, look.wanted, marks, light=light)
+        found = _compare_again(stores, generation, look.wanted, marks, light=light)
     except MemorydError as error:
         look.find("unavailable", "vectors", ("", ""), 1, f"cannot look at its vectors: {error.message}")
         return generation

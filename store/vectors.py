@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import structlog
@@ -28,6 +28,8 @@ from memoryd.store.quarantine import folder_bytes
 
 log = structlog.get_logger()
 
+Found = TypeVar("Found")
+
 COMPACT_AFTER = 256  # commits
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
 _CACHE_BYTES = 4 * 2**20  # of each of LanceDB's own caches
@@ -35,6 +37,7 @@ _DELETE_BATCH = 1000
 _SCAN_ROWS = 4096
 _ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
+_LOOKS = 5  # at a table that is compacted meanwhile
 _LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, as it was written
 _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
 
@@ -107,12 +110,16 @@ class LanceVectors:
         mirror = self._mirror
         if mirror is not None:
             return mirror.search(vector, limit, documents)
-        with self._errors():
+        listed = None if documents is None else ",".join(map(str, documents)) or "NULL"
+
+        def ask() -> list[dict[str, Any]]:
             query = self._table.search(vector).distance_type("cosine").select(["id", "_distance"]).limit(limit)
-            if documents is not None:
-                listed = ",".join(map(str, documents)) or "NULL"
+            if listed is not None:
                 query = query.where(f"document IN ({listed})", prefilter=True)
-            rows = query.to_list()
+            rows: list[dict[str, Any]] = query.to_list()
+            return rows
+
+        rows = self._look(ask)
         found = [Match(row["id"], 1.0 - row["_distance"]) for row in rows]
         return sorted(found, key=lambda match: (-match.cosine, match.passage_id))
 
@@ -122,9 +129,10 @@ class LanceVectors:
             return mirror.vectors(ids)
         if not ids:
             return {}
-        with self._errors():
-            query = self._table.search().where(f"id IN ({','.join(map(str, ids))})").select(["id", "vector"])
-            rows = query.limit(len(ids)).to_arrow()
+        listed = ",".join(map(str, ids))
+        rows = self._look(
+            lambda: self._table.search().where(f"id IN ({listed})").select(["id", "vector"]).limit(len(ids)).to_arrow()
+        )
         matrix = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         vectors = np.array(matrix, np.float32).reshape(-1, self._dimension)
         return dict(zip(rows["id"].to_pylist(), vectors, strict=True))
@@ -137,8 +145,7 @@ class LanceVectors:
         return dict(zip(held, near(np.stack(list(held.values())), vector), strict=True)) if held else {}
 
     def ids(self) -> set[int]:
-        with self._errors():
-            rows = self._table.search().select(["id"]).to_arrow()
+        rows = self._look(lambda: self._table.search().select(["id"]).to_arrow())
         return set(rows["id"].to_pylist())
 
     def compact(self) -> None:
@@ -166,19 +173,30 @@ class LanceVectors:
             self._commits, self._rows = 0, rows.num_rows
 
     def stats(self) -> VectorStats:
-        with self._errors():
-            held = self._table.stats()
-            return VectorStats(
-                rows=held["num_rows"],
-                bytes=folder_bytes(self.folder),
-                versions=len(self._table.list_versions()),
-                fragments=held["fragment_stats"]["num_fragments"],
-            )
+        held, versions = self._look(lambda: (self._table.stats(), len(self._table.list_versions())))
+        return VectorStats(
+            rows=held["num_rows"],
+            bytes=folder_bytes(self.folder),
+            versions=versions,
+            fragments=held["fragment_stats"]["num_fragments"],
+        )
 
     def reopen(self) -> None:
         with self._errors():
             self._table.checkout_latest()
             self._mirror = self._load_mirror()
+
+    def _look(self, ask: Callable[[], Found]) -> Found:
+        """Read. Files that a compaction took away meanwhile are no damage: those in their place are looked at."""
+        with self._errors():
+            for _ in range(_LOOKS - 1):
+                try:
+                    return ask()
+                except Exception as error:
+                    if "not found" not in str(error).lower():
+                        raise
+                    self._table.checkout_latest()
+            return ask()
 
     def _commit(self, write: Callable[[], object]) -> None:
         """Write. If somebody else has committed meanwhile, take that in and write again.

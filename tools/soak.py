@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -195,7 +196,8 @@ def diverging(tally: Tally, what: str) -> Iterator[None]:
         yield
     except AssertionError as error:
         tally.divergences += 1
-        print(f"{what} DIVERGED: {error}", flush=True)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        print(f"{what} DIVERGED: {str(error) or where.line} ({Path(where.filename).name}:{where.lineno})", flush=True)
 
 
 def progress(tally: Tally, what: str) -> None:

@@ -345,6 +345,30 @@ def test_backlog_grows_with_commits_and_outlives_the_process(tmp_path: Path) -> 
     assert reopened().backlog() < 1
 
 
+def test_what_is_compacted_away_while_it_is_read_is_not_damage(tmp_path: Path) -> None:
+    damage: list[StoreCorrupt] = []
+    index = LanceVectors(tmp_path, "f1", DIMENSION, on_damage=damage.append)
+    fill(index)
+    done = threading.Event()
+
+    def write_and_compact() -> None:
+        for row in range(60):
+            fill(index, 1, first=row)
+            index.compact()
+        done.set()
+
+    writer = threading.Thread(target=write_and_compact)
+    writer.start()
+    looks = 0
+    while not done.is_set():
+        assert index.stats().rows >= 20
+        assert len(index.ids()) >= 20
+        looks += 1
+    writer.join()
+    assert looks > 0
+    assert damage == []
+
+
 def test_stored_rows_are_those_on_disk_and_not_those_remembered(make_durable: MakeIndex, tmp_path: Path) -> None:
     index = make_durable(tmp_path)
     vectors = fill(index)
