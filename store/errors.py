@@ -162,6 +162,13 @@ class EmbedderUnavailable(MemorydError):
     retryable = True
 
 
+class RerankerUnavailable(MemorydError):
+    """The reranker cannot answer now."""
+
+    code = "reranker_unavailable"
+    retryable = True
+
+
 class LanguageModelMissing(MemorydError):
     """No language model is configured."""
 

@@ -42,6 +42,22 @@ class Embedder(Protocol):
     def close(self) -> None: ...
 
 
+class Reranker(Protocol):
+    """Reads a query and a passage together and says how well the one answers the other.
+
+    Guarantees: a score a passage, in their order, higher is better; any text is read, and cut where it is too long for
+    the model. It stops at the deadline (of ``time.monotonic``), so there may be fewer scores than passages, or none.
+    Raises ``RerankerUnavailable`` (try again), ``ModelMissing`` or ``ModelCorrupt`` (do not).
+    """
+
+    def reads(self, script: str) -> bool:
+        """Whether it was trained on texts in this script, as far as that is known."""
+
+    def score(self, query: str, passages: Sequence[str], deadline: float) -> list[float]: ...
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A passage that the vector search found."""

@@ -47,6 +47,7 @@ class BertShape:
     name: str  # as GGUF tools show it
     heads: int
     layer_norm_epsilon: float
+    pooling: str = "mean"  # or "cls", or "rank": a cross-encoder, which scores a pair of texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A BERT sentence encoder as published (safetensors and a WordPiece vocabulary) becomes one GGUF.
+"""A BERT encoder as published (safetensors and a WordPiece vocabulary) becomes one GGUF.
 
 The facts follow llama.cpp's own converter: its tensor names, its phantom-space vocabulary, and which tensors
 stay in float32. The same input and the same ``gguf`` package give the same bytes.
@@ -28,7 +28,7 @@ SPECIAL_TOKENS: Final = {  # by GGUF's word for the role; "seperator" is how the
     "mask": "[MASK]",
 }
 
-# Published name -> llama.cpp's name. The pooler is left out: mean pooling does not use it.
+# Published name -> llama.cpp's name.
 _TENSORS: Final = (
     (r"embeddings\.word_embeddings\.weight", "token_embd.weight"),
     (r"embeddings\.position_embeddings\.weight", "position_embd.weight"),
@@ -43,6 +43,10 @@ _TENSORS: Final = (
     (r"encoder\.layer\.(\d+)\.output\.dense\.(weight|bias)", r"blk.\1.ffn_down.\2"),
     (r"encoder\.layer\.(\d+)\.output\.LayerNorm\.(weight|bias)", r"blk.\1.layer_output_norm.\2"),
 )
+_HEAD: Final = (  # of a cross-encoder; nothing else has use for the pooler
+    (r"pooler\.dense\.(weight|bias)", r"cls.\1"),
+    (r"classifier\.(weight|bias)", r"cls.output.\1"),
+)
 _UNUSED: Final = re.compile(r"embeddings\.position_ids|pooler\..*")
 _ALWAYS_FLOAT32: Final = frozenset({"position_embd.weight", "token_types.weight"})
 
@@ -52,7 +56,7 @@ def convert_bert(
 ) -> None:
     """Write ``destination`` from ``model.safetensors`` and ``vocab.txt``; it appears whole or not at all."""
     published = _read_tensors(weights)
-    tensors = {_rename(name): tensor for name, tensor in published.items() if not _UNUSED.fullmatch(name)}
+    tensors = {ours: tensor for name, tensor in published.items() if (ours := _rename(name, shape.pooling))}
     # Not splitlines(): U+0085 and U+2028 may be tokens.
     tokens = vocabulary.read_text(encoding="utf-8").rstrip("\n").split("\n")
     _check_shapes(tensors, tokens, weights)
@@ -78,6 +82,7 @@ def _write(
 ) -> None:
     import gguf
 
+    poolings = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "rank": gguf.PoolingType.RANK}
     kind = {"f16": gguf.GGMLQuantizationType.F16, "q8_0": gguf.GGMLQuantizationType.Q8_0}[quantization]
     file_type = {"f16": gguf.LlamaFileType.MOSTLY_F16, "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}[quantization]
     writer = gguf.GGUFWriter(path, "bert")
@@ -92,7 +97,7 @@ def _write(
     writer.add_head_count(shape.heads)
     writer.add_layer_norm_eps(shape.layer_norm_epsilon)
     writer.add_causal_attention(False)
-    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    writer.add_pooling_type(poolings[shape.pooling])
     writer.add_token_type_count(tensors["token_types.weight"].shape[0])
     writer.add_tokenizer_model("bert")
     writer.add_tokenizer_pre("default")
@@ -126,10 +131,13 @@ def _read_tensors(weights: Path) -> Mapping[str, NDArray[Any]]:
     return tensors
 
 
-def _rename(name: str) -> str:
-    for published, ours in _TENSORS:
+def _rename(name: str, pooling: str) -> str | None:
+    """None: the tensor is of no use."""
+    for published, ours in (*_TENSORS, *(_HEAD if pooling == "rank" else ())):
         if match := re.fullmatch(published, name):
             return match.expand(ours)
+    if _UNUSED.fullmatch(name):
+        return None
     raise ModelCorrupt(f"no BERT encoder has a tensor named {name}", hint="Use a ready GGUF of this model.")
 
 

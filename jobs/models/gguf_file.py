@@ -28,6 +28,7 @@ ENCODERS: Final = frozenset(
         "nomic-bert-moe",
     }
 )
+_RANK: Final = 4
 POOLINGS: Final = {1: "mean", 2: "cls", 3: "last"}  # llama.cpp's numbers; 0 is none, 4 a reranker's score
 
 _SCALARS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -46,7 +47,7 @@ class GgufFile:
     """The facts of an embedding model's file."""
 
     architecture: str  # "bert", "qwen3", ...
-    pooling: str  # "mean", "cls" or "last"
+    pooling: str  # "mean", "cls" or "last"; a reranker's is "rank"
     dimension: int
     context: int  # tokens the model was trained for
     strips_accents: bool  # llama.cpp decomposes the text before it looks words up
@@ -56,6 +57,16 @@ class GgufFile:
 def verify_gguf(path: Path) -> GgufFile:
     """Read the file's header; raise ``ModelCorrupt`` unless it is a whole GGUF of an embedding model."""
     return _embedding_facts(path, read_metadata(path, if_missing="Run `memoryd model install`.", if_damaged=REINSTALL))
+
+
+def verify_reranker(path: Path) -> GgufFile:
+    """The same for a reranker: ``ModelCorrupt`` unless it is a whole GGUF of a model that scores pairs of texts."""
+    hint = "Set search.rerank.model to a reranker; 'memoryd model list' names some."
+    metadata = read_metadata(path, if_missing="Run 'memoryd model install'.", if_damaged=hint)
+    architecture = str(metadata.get("general.architecture") or "unknown")
+    if metadata.get(f"{architecture}.pooling_type") != _RANK:
+        raise ModelCorrupt(f"{path} holds a {architecture} model that ranks nothing", hint=hint)
+    return _facts(path, metadata, architecture, "rank")
 
 
 def read_metadata(path: Path, *, if_missing: str, if_damaged: str) -> dict[str, Value]:
@@ -94,6 +105,10 @@ def _embedding_facts(path: Path, metadata: dict[str, Value]) -> GgufFile:
             f"{path} holds a {architecture} model that makes no embeddings",
             hint="Set `embedder.model` to an embedding model; `memoryd model list` names some.",
         )
+    return _facts(path, metadata, architecture, pooling)
+
+
+def _facts(path: Path, metadata: dict[str, Value], architecture: str, pooling: str) -> GgufFile:
     dimension = metadata.get(f"{architecture}.embedding_length_out") or metadata.get(f"{architecture}.embedding_length")
     context = metadata.get(f"{architecture}.context_length")
     if not isinstance(dimension, int) or not isinstance(context, int) or dimension < 1 or context < 1:

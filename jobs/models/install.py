@@ -68,7 +68,7 @@ def install(spec: str, models_dir: Path, progress: Progress = ignore_progress) -
     path = _path(models_dir, target)
     with disk_errors(path):  # private from birth: beside the models will be what is nobody else's business
         models_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with disk_errors(path), _locked(path.parent, progress):
+    with disk_errors(path), locked(path.parent, progress):
         if not installed(models_dir, spec) or not _is_intact(path, progress):
             _remove_leftovers(path)
             source = target.source if isinstance(target, Model) else target
@@ -91,7 +91,7 @@ def _path(models_dir: Path, target: Model | HubFile) -> Path:
 def _fetch_gguf(source: HubFile, path: Path, progress: Progress) -> str:
     downloads = path.parent / DOWNLOADS
     downloads.mkdir(exist_ok=True)
-    url = _hub_url(source.origin, source.file)
+    url = hub_url(source.origin, source.file)
     fetched = downloads / path.name
     download(url, fetched, sha256=None, progress=lambda done, total: progress("download", done, total))
     verify_gguf(fetched)
@@ -164,14 +164,14 @@ def _unpack(archive: zipfile.ZipFile, member: str, destination: Path) -> None:
 
 def _fetch_from_hub(origin: HubOrigin, file: PinnedFile, folder: Path, progress: Progress) -> None:
     download(
-        _hub_url(origin, file.name),
+        hub_url(origin, file.name),
         folder / file.name,
         sha256=file.sha256,
         progress=lambda done, total: progress("download", done, total or file.size),
     )
 
 
-def _hub_url(origin: HubOrigin, file: str) -> str:
+def hub_url(origin: HubOrigin, file: str) -> str:
     # HF_ENDPOINT is the variable that the hub's own tools and its mirrors document.
     hub = os.environ.get("HF_ENDPOINT", PUBLIC_HUB).rstrip("/")
     return f"{hub}/{origin.repository}/resolve/{origin.revision}/{file}"
@@ -195,7 +195,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path, progress: Progress) -> Iterator[None]:
+def locked(folder: Path, progress: Progress) -> Iterator[None]:
     """Hold the model's folder against other processes; the lock dies with its holder."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

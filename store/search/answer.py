@@ -41,6 +41,17 @@ class MmrStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankStep:
+    """What the reranker made of a candidate."""
+
+    score: float  # of the passage that answers best, as the model gives it
+    confidence: float  # the same as 0..1
+    passage: int  # its ordinal
+    place: int = 0  # without it, from 1
+    relevance: float = 0.0  # without it
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A chunk on its way through the pipeline."""
 
@@ -50,6 +61,7 @@ class Candidate:
     relevance: float = 0.0  # 0..1, the same made comparable between queries
     decay: float = 1.0
     age_days: int | None = None  # None = evergreen
+    rerank: RerankStep | None = None  # None = nothing of it was read
     mmr: MmrStep | None = None  # None = MMR is off, or nothing was chosen before it
 
     @property
@@ -135,6 +147,17 @@ class HydeReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankReport:
+    """What became of the wish that the best passages be read."""
+
+    used: bool
+    read: int = 0  # passages
+    of: int = 0  # that there were to read
+    reason: str | None = None  # why nothing was read
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     query: str
     hits: list[Hit]
@@ -146,3 +169,4 @@ class Answer:
     lost: list[Lost] = field(default_factory=list)  # candidates that did not become hits
     absence: Absence | None = None  # None = there are hits
     hyde: HydeReport | None = None  # None = not asked for
+    rerank: RerankReport | None = None  # None = not asked for

@@ -97,8 +97,11 @@ def _make_hit(joined: Joined, rows: Mapping[int, ChunkRow], marker: Marker, snip
     candidate = joined.candidate
     row = rows[candidate.chunk_id]
     other = rows[joined.neighbour.chunk_id] if joined.neighbour else None
-    ordinal = row.span.first + best_passage(
-        [passage.text for passage in row.passages.values()], row.span.first, candidate.legs, marker
+    ordinal = (
+        candidate.rerank.passage
+        if candidate.rerank
+        else row.span.first
+        + best_passage([passage.text for passage in row.passages.values()], row.span.first, candidate.legs, marker)
     )
     passages = dict(sorted((row.passages | (other.passages if other else {})).items()))
     best = passages[ordinal]

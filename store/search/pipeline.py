@@ -1,4 +1,4 @@
-"""The life of a query: legs -> fusion -> calibration -> decay -> hits."""
+"""The life of a query: legs -> fusion -> calibration -> reranker -> decay -> hits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from memoryd.store.cancellation import check_cancelled
 from memoryd.store.database import Database
 from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
-from memoryd.store.protocols import VectorIndex
+from memoryd.store.protocols import Reranker, VectorIndex
 from memoryd.store.search.absence import explain_absence
-from memoryd.store.search.answer import Answer, Degraded, HydeReport
+from memoryd.store.search.answer import Answer, Degraded, HydeReport, RerankReport
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
@@ -30,6 +30,7 @@ from memoryd.store.search.legs import Ranking, Sought, seek_passages, trigram_le
 from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
 from memoryd.store.search.rarity import Written
+from memoryd.store.search.rerank import rerank, wants_rerank
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 from memoryd.store.search.visibility import Visible, find_visible
 
@@ -46,13 +47,15 @@ def search(
     semantics: Semantics,
     pending: Callable[[], list[Pending]],
     hypothesize: Hypothesize | None = None,
+    reranker: Reranker | None = None,
 ) -> Answer:
     watch = _Stopwatch()
     degraded: Degraded | None = None
     hyde: HydeReport | None = None
     rankings: dict[str, Ranking] = {}
     unknown: dict[str, Set[int]] = {}
-    vectors: VectorIndex | None = None
+    sought: Sought | None = None
+    reading: RerankReport | None = None
 
     if wants_hypothesis(query, settings):  # before anything is read: a language model takes seconds
         with watch.stage("hyde"):
@@ -77,7 +80,6 @@ def search(
             try:
                 with watch.stage("vector"):
                     sought = seeking.result()
-                    vectors = sought.index
                     others = {chunk for ranking in rankings.values() for chunk in ranking}
                     near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
                     rankings["vector"], unknown["vector"] = near.ranking, near.unknown
@@ -91,8 +93,12 @@ def search(
             weights = weigh_legs(rankings, settings.weights, noise, fusion=fusion, adaptive=settings.adaptive)
             values = {leg: weight.value for leg, weight in weights.items()}
             candidates = calibrate(fuse(rankings, values, fusion, settings.rrf_k, unknown), weights, fusion)
+        if wants_rerank(query, settings):
+            with watch.stage("rerank"):
+                candidates, reading = rerank(sql, candidates, query, settings, reranker, sought, script)
+        with watch.stage("select"):
             candidates = apply_decay(sql, candidates, query.today, settings.decay)
-            hits, lost = select_hits(sql, candidates, query, settings, vectors)
+            hits, lost = select_hits(sql, candidates, query, settings, sought.index if sought else None)
 
     limit = settings.limit if query.limit is None else query.limit
     min_score = settings.min_score if query.min_score is None else query.min_score
@@ -109,6 +115,7 @@ def search(
         lost=lost,
         absence=explain_absence(hits, lost, min_score, filtered=filtered, limit=limit),
         hyde=hyde,
+        rerank=reading,
     )
 
 

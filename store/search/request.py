@@ -36,6 +36,15 @@ class Hyde:
 
 
 @dataclass(frozen=True, slots=True)
+class Rerank:
+    """Whether a cross-encoder reads the best passages, for how long, and what its word counts."""
+
+    enabled: bool = False
+    budget_ms: float = 400.0
+    weight: float = 0.3  # 0 = nothing, 1 = the first stage does not count
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSettings:
     """How every query is answered unless it says otherwise."""
 
@@ -49,6 +58,7 @@ class SearchSettings:
     decay: Decay = field(default_factory=Decay)
     mmr: Mmr = field(default_factory=Mmr)
     hyde: Hyde = field(default_factory=Hyde)
+    rerank: Rerank = field(default_factory=Rerank)
     snippet_chars: int = 700
 
 
@@ -68,6 +78,7 @@ class SearchQuery:
     as_of: date | None = None  # as if it were this day: what is dated later is invisible
     include_superseded: bool = False
     hyde: bool | None = None  # None = as configured
+    rerank: bool | None = None  # None = as configured
     explain: bool = False
 
 

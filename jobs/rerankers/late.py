@@ -1,0 +1,85 @@
+"""The reranker as the daemon has it: loaded when it is first wanted, asked by one query at a time.
+
+No query waits for the loading, and none waits for another longer than its own budget allows: it is answered without.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Final
+
+from memoryd.jobs.llm.background import in_background
+from memoryd.store.errors import MemorydError, RerankerUnavailable
+from memoryd.store.protocols import Reranker
+
+_CLOSING_S: Final = 2.0  # one that is still at work then goes with the process
+_PATIENCE_S: Final = 60.0  # before what could not be loaded is tried again
+
+
+class LateReranker:
+    def __init__(self, load: Callable[[], Reranker]) -> None:
+        self._load = load
+        self._loading: Future[Reranker] | None = None
+        self._failure: MemorydError | None = None
+        self._again_at = 0.0
+        self._changing = threading.Lock()  # of what is above
+        self._turn = threading.Lock()
+        self._closed = False
+
+    def reads(self, script: str) -> bool:
+        """What is not known yet is hoped for: before it is loaded nothing is scored anyway."""
+        try:
+            return self._loaded().reads(script)
+        except MemorydError:
+            return True
+
+    def score(self, query: str, passages: Sequence[str], deadline: float) -> list[float]:
+        reranker = self._loaded()
+        if not self._turn.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise RerankerUnavailable("the reranker is busy with other queries", hint="Ask again in a moment.")
+        try:
+            return reranker.score(query, passages, deadline)
+        finally:
+            self._turn.release()
+
+    def wait(self, timeout: float) -> None:
+        """Until it is loaded, for those who measure. Raises why it cannot be."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                self._loaded()
+            except RerankerUnavailable:
+                if time.monotonic() > deadline or self._loading is None:
+                    raise
+                self._loading.exception(max(0.0, deadline - time.monotonic()))
+            else:
+                return
+
+    def close(self) -> None:
+        with self._changing:
+            self._closed, loading = True, self._loading
+        if loading and loading.done() and not loading.exception() and self._turn.acquire(timeout=_CLOSING_S):
+            loading.result().close()
+            self._turn.release()
+
+    def _loaded(self) -> Reranker:
+        """The model. Raises ``RerankerUnavailable`` while it is being loaded, and the reason if it could not be."""
+        with self._changing:
+            if self._closed:
+                raise RerankerUnavailable("the reranker is closed", hint="Ask again once memoryd runs.")
+            if self._loading is None:
+                if self._failure and time.monotonic() < self._again_at:
+                    raise self._failure
+                self._loading = in_background(self._load, "reranker-loading")
+            loading = self._loading
+            if not loading.done():
+                raise RerankerUnavailable("the reranker is still being loaded", hint="Ask again in a moment.")
+            failure = loading.exception()
+            if failure is None:
+                return loading.result()
+            self._loading, self._again_at = None, time.monotonic() + _PATIENCE_S
+            self._failure = failure if isinstance(failure, MemorydError) else RerankerUnavailable(str(failure))
+            raise self._failure

@@ -1,0 +1,151 @@
+"""The reranker: a cross-encoder reads query and passage together, for the best candidates and as long as time allows.
+
+It is slow, so most of the work is choosing what it reads: of the best chunks the passages nearest to the query, first
+one of each, then the next ones of the foremost. What it says is blended with what the legs say, not put in its place.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memoryd.store.errors import MemorydError
+from memoryd.store.protocols import Reranker
+from memoryd.store.search.answer import Candidate, RerankReport, RerankStep
+from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
+from memoryd.store.search.highlights import Marker
+from memoryd.store.search.legs import Sought
+from memoryd.store.search.request import SearchQuery, SearchSettings
+from memoryd.store.search.snippet import best_passage
+
+DEPTH = 20  # chunks that are looked at
+_CLEAR = 0.25  # of relevance between the first and the second: no reading changes that
+_STEP_BACK = 0.12  # of relevance: how much a chunk's next passage comes after its first
+_GENTLE = 2.0  # of the logits: a cross-encoder is surer of itself than it should be
+
+
+def wants_rerank(query: SearchQuery, settings: SearchSettings) -> bool:
+    return settings.rerank.enabled if query.rerank is None else query.rerank
+
+
+def rerank(
+    sql: sqlite3.Connection,
+    candidates: list[Candidate],
+    query: SearchQuery,
+    settings: SearchSettings,
+    reranker: Reranker | None,
+    sought: Sought | None,
+    script: str,
+) -> tuple[list[Candidate], RerankReport]:
+    """The candidates, best first by both judgements, and what became of the wish."""
+    began = time.monotonic()
+    if reranker is None:
+        return candidates, RerankReport(used=False, reason="nothing here can read passages")
+    if not reranker.reads(script):
+        return candidates, RerankReport(used=False, reason="the reranker does not read the query's script")
+    if is_clear(candidates):
+        return candidates, RerankReport(used=False, reason="the ranking is clear without it")
+    head = candidates[:DEPTH]
+    rows = read_chunks(sql, [candidate.chunk_id for candidate in head])
+    order = reading_order(head, rows, _nearness(rows, sought), Marker(query.text))
+    try:
+        scores = reranker.score(query.text, [each.text for each in order], began + settings.rerank.budget_ms / 1000)
+    except MemorydError as error:
+        return candidates, RerankReport(used=False, reason=error.message, hint=error.hint)
+    if not scores:
+        return candidates, RerankReport(
+            used=False,
+            reason=f"not one passage could be read in {settings.rerank.budget_ms:g} ms",
+            hint="Raise search.rerank.budget_ms.",
+        )
+    judged = best_of_each(order, scores)
+    return blend(candidates, judged, settings.rerank.weight), RerankReport(used=True, read=len(scores), of=len(order))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A passage to be read, and the chunks that it is in: overlapping ones share it."""
+
+    passage: int  # id
+    text: str
+    chunks: tuple[tuple[int, int], ...]  # chunk, and the passage's ordinal in it
+
+
+def is_clear(candidates: Sequence[Candidate]) -> bool:
+    """Whether the first stands so far before the second that reading them would not change their order."""
+    if len(candidates) < 2:
+        return True
+    return candidates[0].relevance - candidates[1].relevance >= _CLEAR
+
+
+def reading_order(
+    candidates: Sequence[Candidate], rows: Mapping[int, ChunkRow], nearness: Mapping[int, float], marker: Marker
+) -> list[Reading]:
+    """What is read, first what may change most: likely chunks, and in each the passage likeliest to answer."""
+    places: dict[int, list[tuple[int, int]]] = {}
+    due: dict[int, float] = {}
+    texts: dict[int, str] = {}
+    for candidate in candidates:
+        for turn, (ordinal, passage, text) in enumerate(_passages(candidate, rows, nearness, marker)):
+            places.setdefault(passage, []).append((candidate.chunk_id, ordinal))
+            due[passage] = max(due.get(passage, -math.inf), candidate.relevance - _STEP_BACK * turn)
+            texts[passage] = text
+    return [
+        Reading(passage, texts[passage], tuple(places[passage])) for passage in sorted(due, key=lambda each: -due[each])
+    ]
+
+
+def _passages(
+    candidate: Candidate, rows: Mapping[int, ChunkRow], nearness: Mapping[int, float], marker: Marker
+) -> Iterator[tuple[int, int, str]]:
+    """A chunk's passages, the likeliest first: the one that would be shown, then by how near they are."""
+    row = rows[candidate.chunk_id]
+    first = row.span.first + best_passage(
+        [passage.text for passage in row.passages.values()], row.span.first, candidate.legs, marker
+    )
+    ranked = sorted(row.passages.items(), key=lambda item: (item[0] != first, -nearness.get(item[1].id, -1.0)))
+    for ordinal, passage in ranked:
+        if passage.text.strip():
+            yield ordinal, passage.id, passage.text
+
+
+def _nearness(rows: Mapping[int, ChunkRow], sought: Sought | None) -> dict[int, float]:
+    if sought is None:
+        return {}
+    try:
+        return sought.index.cosines(
+            {passage.id for row in rows.values() for passage in row.passages.values()}, sought.vector
+        )
+    except MemorydError:
+        return {}  # the order of reading is no reason to fail
+
+
+def best_of_each(order: Sequence[Reading], scores: Sequence[float]) -> dict[int, RerankStep]:
+    """For each chunk of which anything was read, its best passage; the scores may be fewer than the readings."""
+    judged: dict[int, RerankStep] = {}
+    for reading, score in zip(order, scores, strict=False):
+        for chunk, ordinal in reading.chunks:
+            if chunk not in judged or score > judged[chunk].score:
+                judged[chunk] = RerankStep(score, confidence(score), ordinal)
+    return judged
+
+
+def confidence(score: float) -> float:
+    """A cross-encoder's logit as 0..1."""
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, score / _GENTLE))))
+
+
+def blend(candidates: Sequence[Candidate], judged: Mapping[int, RerankStep], weight: float) -> list[Candidate]:
+    """Relevance by both, best first. What was not read is taken to be as good as the worst that was."""
+    least = min((step.confidence for step in judged.values()), default=0.0)
+    blended = []
+    for place, candidate in enumerate(candidates, start=1):
+        step = judged.get(candidate.chunk_id)
+        confident = step.confidence if step else least
+        relevance = (1 - weight) * candidate.relevance + weight * confident
+        before = replace(step, place=place, relevance=candidate.relevance) if step else None
+        blended.append(replace(candidate, relevance=relevance, rerank=before))
+    return sorted(blended, key=lambda candidate: -candidate.relevance)
