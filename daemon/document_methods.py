@@ -18,8 +18,9 @@ from memoryd.daemon.requests import GetRequest, IndexRequest
 from memoryd.daemon.served import check_workspaces, inside
 from memoryd.jobs.reading import decode_text, read_file
 from memoryd.store.cancellation import check_cancelled
-from memoryd.store.errors import InvalidParams, NotFound
+from memoryd.store.errors import AnswerTooLarge, InvalidParams, NotFound
 
+PAGE_BYTES = 1024 * 1024  # of text in one answer; ``next`` says where to go on
 _POLL_S = 0.05
 
 
@@ -55,13 +56,21 @@ class DocumentMethods:
         last = min(request.to_line or (first if request.from_line else len(lines)), len(lines))
         if first > len(lines):
             raise InvalidParams(f"{path} has {len(lines)} lines; line {first} is past its end")
+        page = _first_page(lines[first - 1 : last])
+        if not page:
+            raise AnswerTooLarge(
+                f"Line {first} of {path} is longer than {PAGE_BYTES} bytes, and an answer holds whole lines",
+                hint=f"Read the file itself: {workspace.root / path}",
+            )
+        end = first + len(page) - 1
         document = {
             "workspace": workspace.name,
             "path": path,
             "start_line": first,
-            "end_line": last,
+            "end_line": end,
             "lines": len(lines),
-            "text": "\n".join(lines[first - 1 : last]),
+            "text": "\n".join(page),
+            "next": end + 1 if end < last else None,
         }
         return fence_document(document) if request.fence else document
 
@@ -71,9 +80,21 @@ class DocumentMethods:
 
 
 async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ...]) -> dict[str, Any]:
-    """Look at the disk (at these paths, if any) and, if asked to, wait until everything found is indexed."""
+    """Look at the disk (at these paths, if any) and, if asked to, wait until everything found is indexed.
+
+    The ledger is asked on threads: behind a large transaction it can take a while, and the loop serves everybody.
+    """
     began = time.perf_counter()
     names = workspaces or tuple(engine.workspaces)
+    await asyncio.to_thread(_begin_index, engine, request, names)
+    while request.wait and not await asyncio.to_thread(engine.is_current):
+        check_cancelled()
+        await asyncio.sleep(_POLL_S)
+    report = await asyncio.to_thread(_report_index, engine, names)
+    return {**report, "took_ms": round((time.perf_counter() - began) * 1000, 2)}
+
+
+def _begin_index(engine: Engine, request: IndexRequest, names: tuple[str, ...]) -> None:
     paths = [inside(path) for path in request.path]
     if request.force:
         for name in names:
@@ -84,9 +105,9 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
         engine.semantics.retry_now()
     for path in paths or [""]:
         engine.look_at_disk(names, path)
-    while request.wait and not engine.is_current():
-        check_cancelled()
-        await asyncio.sleep(_POLL_S)
+
+
+def _report_index(engine: Engine, names: tuple[str, ...]) -> dict[str, Any]:
     generation = engine.generations.active()
     failures = [failure for failure in engine.queue.failures() if failure.workspace in names]
     semantics = engine.semantics.status()
@@ -100,5 +121,14 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
         "degraded": None
         if engine.semantics.ready()
         else {"leg": "vector", "reason": semantics.reason, "hint": semantics.hint},
-        "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }
+
+
+def _first_page(lines: list[str]) -> list[str]:
+    """As many of the lines as fit an answer."""
+    room = PAGE_BYTES
+    for number, line in enumerate(lines):
+        room -= len(line.encode("utf-8", "surrogatepass")) + 1
+        if room < 0:
+            return lines[:number]
+    return lines

@@ -20,6 +20,7 @@ class Limits(TypedDict):
     max_batch: int
     max_connections: int
     max_in_flight: Annotated[int, "Unanswered messages of one connection; beyond it the server stops reading."]
+    max_answer_bytes: Annotated[int, "Answers of one connection's batches that are not sent yet."]
     request_timeout_s: float
     arrival_timeout_s: Annotated[float, "For the rest of a message that has begun to arrive."]
     idle_timeout_s: float | None
@@ -57,6 +58,7 @@ class GetResult(TypedDict):
     end_line: Lines
     lines: Annotated[int, "Of the whole document."]
     text: str
+    next: Annotated[int | None, "The first line that was asked for and did not fit; ask again from there."]
     fence: NotRequired[Fence]
 
 
