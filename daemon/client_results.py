@@ -108,6 +108,7 @@ class Document:
     end_line: int
     lines: int  # of the whole document
     text: str
+    next: int | None  # the first line that was asked for and did not fit; None: all of them are here
     raw: Raw = field(repr=False, compare=False)
 
 
@@ -168,7 +169,7 @@ def read_search(raw: Raw) -> SearchResult:
 def read_document(raw: Raw) -> Document:
     names = ("workspace", "path", "start_line", "end_line", "lines", "text")
     with _understanding():
-        return Document(**{name: raw[name] for name in names}, raw=raw)
+        return Document(**{name: raw[name] for name in names}, next=raw.get("next"), raw=raw)
 
 
 def read_status(raw: Raw) -> Status:

@@ -10,12 +10,12 @@ from memoryd.daemon.dispatch import Dispatcher
 from memoryd.daemon.framing import Message
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.listener import has_left
-from memoryd.daemon.outbox import Outbox
+from memoryd.daemon.outbox import Batch, Outbox
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.protocol import Refusal, Request, encode_batch, error_of, parse_message
 from memoryd.daemon.requests import CancelRequest
 from memoryd.daemon.session import CANCEL, Call, Session
-from memoryd.store.errors import Cancelled, InvalidParams, MemorydError, TimedOut
+from memoryd.store.errors import AnswerTooLarge, Cancelled, InvalidParams, MemorydError, TimedOut
 
 READ_BYTES = 64 * 1024
 
@@ -159,33 +159,48 @@ class Connection:
             self._abandon()
 
     async def _answer(self, parsed: Item | list[Item], size: int) -> None:
-        if isinstance(parsed, list):
+        if not isinstance(parsed, list):
+            await self._send(await self._run(parsed, size))
+            return
+        with self._outbox.batch() as batch:
             share = size // len(parsed)
-            parts = await asyncio.gather(*(self._run(item, share) for item in parsed))
+            parts = await asyncio.gather(*(self._run(item, share, batch) for item in parsed))
             answers = [part for part in parts if part is not None]
-            payload = encode_batch(answers) if answers else None
-        else:
-            payload = await self._run(parsed, size)
+            await self._send(encode_batch(answers) if answers else None)
+
+    async def _send(self, payload: bytes | None) -> None:
         if payload is not None:
             await self._outbox.answer(payload)
 
-    async def _run(self, item: Item, size: int) -> bytes | None:
+    async def _run(self, item: Item, size: int, batch: Batch | None = None) -> bytes | None:
         if isinstance(item, Refusal):
             return await self._dispatcher.answer(item, size)
         request, call = item
         task = call.task = asyncio.current_task()
+        error: MemorydError = Cancelled("The request was cancelled, as the client asked.")
         try:
             if not call.revoked:
                 async with self._running:
-                    return await self._dispatcher.answer(request, size, call)
+                    if batch is None:
+                        return await self._dispatcher.answer(request, size, call)
+                    refused = batch.is_full and not request.is_notification  # what cannot be answered is not begun
+                    payload = None if refused else await self._dispatcher.answer(request, size, call)
+                if request.is_notification or (payload is not None and self._outbox.keep(payload, batch)):
+                    return payload
+                error = self._too_much()
         except asyncio.CancelledError:
             # Only if it is the client's wish alone: a connection that ends cancels its tasks too.
             if task is None or not call.revoked or task.uncancel():
                 raise
         finally:
             self._session.close_call(request, call)
-        error = error_of(Cancelled("The request was cancelled, as the client asked."))
-        return await self._dispatcher.answer(Refusal(request.id, error, request.method), size)
+        return await self._dispatcher.answer(Refusal(request.id, error_of(error), request.method), size)
+
+    def _too_much(self) -> MemorydError:
+        return AnswerTooLarge(
+            f"The answers of the batch are more than {self._limits.max_answer_bytes} bytes together.",
+            hint="Ask for this one by itself, or put fewer requests into a batch.",
+        )
 
     def _abandon(self) -> None:
         """The client is gone or does not read: nobody waits for the answers."""

@@ -13,37 +13,32 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.configured import configured_hypotheses, configured_indexing, configured_workspaces
 from memoryd.daemon.events import Events
 from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.lanes import Lanes
 from memoryd.daemon.language_model import make_language_model
 from memoryd.daemon.measures import Measures
 from memoryd.daemon.paths import Paths, ensure_private
+from memoryd.daemon.preparation import prepare_ledger, set_aside_crashed
 from memoryd.daemon.reloaded import Reloaded
-from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.heal import Cure, Healer
-from memoryd.jobs.hyde import Hypotheses
-from memoryd.jobs.index_text import READING_VERSION, IndexSettings, is_set_aside, set_aside
-from memoryd.jobs.llm.protocol import LanguageModel
 from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.meaning import Models
 from memoryd.jobs.schedule import Schedule
-from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.semantics import Semantics
 from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Worker
-from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
-from memoryd.store.document_rows import distrust_scopes
 from memoryd.store.documents import Documents
 from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
-from memoryd.store.queue import Failure, Queue, add_job
+from memoryd.store.queue import Queue
 
 log = structlog.get_logger()
 
@@ -60,8 +55,8 @@ class Engine:
         self.started_at = clock()
         self.events = Events(clock)
         self.last_reload: Reloaded | None = None  # what became of the last request to read the configuration again
-        self.workspaces = _workspaces(config)
-        self.index_settings = _index_settings(config)
+        self.workspaces = configured_workspaces(config)
+        self.index_settings = configured_indexing(config)
         self.reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
         ensure_private(paths.data_dir)
         self.lock = InstanceLock(paths.lock_file)
@@ -86,7 +81,7 @@ class Engine:
         self.generations = Generations(self.database)
         self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
         self.llm = make_language_model(config.llm, os.environ)
-        self.hypotheses = _hypotheses(config, self.llm)
+        self.hypotheses = configured_hypotheses(config, self.llm)
         self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
         self.vectorizer = Vectorizer(
             self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
@@ -123,8 +118,8 @@ class Engine:
 
     def start(self) -> None:
         try:
-            self._prepare_ledger()
-            self._set_aside_crashed(self.worker.recover())
+            prepare_ledger(self)
+            set_aside_crashed(self, self.worker.recover())
             self._look_at_disk_by_itself()
             self.queue.enqueue("verify", afresh=False)
             self.first_look_due = True  # before a lane runs: a look at an index that is not up yet finds only drift
@@ -157,10 +152,10 @@ class Engine:
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
         before = self.config, self.workspaces, self.index_settings
         with self.reading:
-            self.config, self.workspaces, self.index_settings = config, _workspaces(config), _index_settings(config)
+            self.config = config
+            self.workspaces, self.index_settings = configured_workspaces(config), configured_indexing(config)
             try:
-                self._forget_unserved()
-                self._expire_if_read_differently()
+                prepare_ledger(self)
             except MemorydError:  # what was forgotten already is found again by the next look at the disk
                 self.config, self.workspaces, self.index_settings = before
                 raise
@@ -172,7 +167,7 @@ class Engine:
         if config.llm != before[0].llm:
             self.llm.close()
             self.llm = make_language_model(config.llm, os.environ)
-        self.hypotheses = _hypotheses(config, self.llm)
+        self.hypotheses = configured_hypotheses(config, self.llm)
 
     # -- what can be asked of it --------------------------------------------------------------------------
 
@@ -229,7 +224,7 @@ class Engine:
         if self.healer.is_due():
             self.healer.heal(self._find_cure)
         if self._ledger_is_new:
-            self._prepare_ledger()
+            prepare_ledger(self)
             self.semantics.follow_ledger()
             self.look_at_disk()
             self._ledger_is_new = False
@@ -263,62 +258,3 @@ class Engine:
         self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
         self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain", afresh=False))
         self.schedule.every(every.verify_minutes, "verify", lambda: self.queue.enqueue("verify", afresh=False))
-
-    def _prepare_ledger(self) -> None:
-        self._forget_unserved()
-        self._expire_if_read_differently()
-
-    def _forget_unserved(self) -> None:
-        for name in self.documents.workspaces():
-            if name not in self.workspaces:
-                self.documents.forget_workspace(name, self.clock())
-        self.queue.forget_unserved(self.workspaces)
-
-    def _set_aside_crashed(self, died: Sequence[Failure]) -> None:
-        """Note the files that memoryd dies of as looked at, so that only a change brings them back."""
-        for crashed in self.queue.crashed("index"):
-            workspace = self.workspaces[crashed.workspace]
-            if crashed in died or not is_set_aside(workspace, crashed.path, self.documents):
-                set_aside(workspace, crashed.path, crashed.reason, self.documents, self.index_settings, self.clock)
-
-    def _expire_if_read_differently(self) -> None:
-        """Read everything again if it is not read and split as it was when the ledger was written."""
-        settings = self.index_settings
-        for workspace in self.workspaces.values():
-            manner = f"{READING_VERSION} {settings} {workspace.evergreen}"
-            with self.database.write() as sql:  # all or nothing: a crash in between would leave the old chunks for good
-                read_differently = self.database.remember(f"reading:{workspace.name}", manner)
-                split_differently = self.database.remember(f"splitting:{workspace.name}", CHUNKER_VERSION)
-                scoped_differently = self.database.remember(f"scopes:{workspace.name}", f"{workspace.scopes}")
-                if scoped_differently:
-                    distrust_scopes(sql, workspace.name)
-                if read_differently or scoped_differently:
-                    self.documents.expire(workspace.name)
-                elif split_differently:
-                    for path in self.documents.known(workspace.name):
-                        add_job(sql, "resplit", workspace.name, path, self.clock())
-
-
-def _workspaces(config: Config) -> dict[str, Workspace]:
-    return {
-        workspace.name: Workspace(
-            workspace.name,
-            workspace.path,
-            workspace.include,
-            workspace.ignore,
-            workspace.evergreen,
-            tuple(map(parse_rule, workspace.scopes)),
-        )
-        for workspace in config.workspaces
-    }
-
-
-def _index_settings(config: Config) -> IndexSettings:
-    return IndexSettings(config.index.chunk_tokens, config.index.overlap_tokens, config.index.max_file_bytes)
-
-
-def _hypotheses(config: Config, llm: LanguageModel) -> Hypotheses:
-    hyde = config.search.hyde
-    # The plain query must still be answered within the request's own time.
-    timeout_s = min(hyde.timeout_s, 0.8 * config.server.request_timeout_s)
-    return Hypotheses(llm, max_tokens=hyde.max_tokens, timeout_s=timeout_s)

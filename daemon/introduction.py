@@ -45,6 +45,7 @@ def introduce(request: InitializeRequest, methods: Iterable[str], limits: Limits
             "max_batch": limits.max_batch,
             "max_connections": limits.max_connections,
             "max_in_flight": limits.max_in_flight,
+            "max_answer_bytes": limits.max_answer_bytes,
             "request_timeout_s": limits.request_timeout_s,
             "arrival_timeout_s": limits.arrival_timeout_s,
             "idle_timeout_s": limits.idle_timeout_s,

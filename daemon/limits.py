@@ -16,6 +16,7 @@ class Limits:
     threads: int = 8  # handlers that run at the same time; the others queue
     request_timeout_s: float = 30.0  # timed_out, unless the method has its own limit
     arrival_timeout_s: float = 30.0  # for the rest of a message that has begun: timed_out, then closed
+    max_answer_bytes: int = 8 * 1024 * 1024  # per connection, of batches not sent yet; beyond it: answer_too_large
     write_buffer_bytes: int = 1024 * 1024  # answers waiting for the client to read
     write_timeout_s: float = 30.0  # a client that reads nothing for so long is dropped
     idle_timeout_s: float | None = None  # without a complete request or one in flight; None: never

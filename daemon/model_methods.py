@@ -67,10 +67,18 @@ class ModelMethods:
         """Give back the disk space of every generation that is neither searched nor filled."""
         parse_params(ModelPruneRequest, params)
         engine = self._engine
-        known, held = engine.generations.all(), self._bytes()
-        engine.queue.enqueue("prune")
-        while "prune" in engine.queue.waiting_kinds():
+        known, held = await asyncio.to_thread(self._begin_prune)
+        while "prune" in await asyncio.to_thread(engine.queue.waiting_kinds):
             await asyncio.sleep(_POLL_S)
+        return await asyncio.to_thread(self._report_prune, known, held)
+
+    def _begin_prune(self) -> tuple[list[Generation], int]:
+        found = list(self._engine.generations.all()), self._bytes()
+        self._engine.queue.enqueue("prune")
+        return found
+
+    def _report_prune(self, known: list[Generation], held: int) -> dict[str, Any]:
+        engine = self._engine
         if failure := next((each for each in engine.queue.failures() if each.kind == "prune"), None):
             raise MemorydError(f"{job_key('prune')} failed: {failure.reason}", hint=failure.hint)
         left = {generation.id for generation in engine.generations.all()}

@@ -26,7 +26,7 @@ from typing import (
     is_typeddict,
 )
 
-from memoryd.daemon import requests, results
+from memoryd.daemon import notifications, requests, results
 from memoryd.daemon.params import Rule, declared_params
 from memoryd.daemon.protocol import ERROR_NUMBERS, KINDS
 from memoryd.store.errors import all_errors
@@ -80,7 +80,7 @@ def _method(name: str, parts: dict[str, Schema]) -> Schema:
 
 
 def _notification(kind: str, parts: dict[str, Schema]) -> Schema:
-    says = getattr(results, f"{_type_name(kind)}Event")
+    says = getattr(notifications, f"{_type_name(kind)}Event")
     return {
         "name": f"events.{kind}",
         "summary": " ".join((says.__doc__ or "").split()),

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from memoryd.daemon.framing import Framing
 from memoryd.daemon.limits import Limits
+
+SMALL_BYTES = 4096  # an answer that is never refused: what was done is told
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is kept of one batch's answers."""
+
+    held: int = 0  # bytes
+    is_full: bool = False  # one of them was too much
 
 
 class Outbox:
@@ -23,6 +34,26 @@ class Outbox:
         self._timeout_s = limits.write_timeout_s
         self._on_dead = on_dead
         self._written = 0
+        self._most = limits.max_answer_bytes
+        self._held = 0  # bytes of answers that wait for the rest of their batch, or to be sent with it
+
+    @contextlib.contextmanager
+    def batch(self) -> Iterator[Batch]:
+        """Counts what one batch keeps here, until it is sent."""
+        batch = Batch()
+        try:
+            yield batch
+        finally:
+            self._held -= batch.held
+
+    def keep(self, payload: bytes, batch: Batch) -> bool:
+        """Whether there is room for one more answer of the batch; for a small one there always is."""
+        if len(payload) > SMALL_BYTES and self._held + len(payload) > self._most:
+            batch.is_full = True
+            return False
+        batch.held += len(payload)
+        self._held += len(payload)
+        return True
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()

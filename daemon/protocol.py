@@ -38,6 +38,7 @@ ERROR_NUMBERS: Mapping[str, int] = {
     "busy": -32021,
     "timed_out": -32022,
     "framing_invalid": -32023,
+    "answer_too_large": -32024,
     "cancelled": -32800,  # as the Language Server Protocol numbers it
     "model_missing": -32030,
     "model_corrupt": -32031,

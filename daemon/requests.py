@@ -92,7 +92,10 @@ class WhyNotRequest(SearchRequest):
 
 @dataclass(frozen=True, slots=True)
 class GetRequest:
-    """Reads a document or some of its lines. ``path`` may be a citation: ``notes.md#L10-L20``, ``notes.md:10-20``."""
+    """Reads a document or some of its lines. ``path`` may be a citation: ``notes.md#L10-L20``, ``notes.md:10-20``.
+
+    At most 1 MiB of whole lines is answered at a time; ``next`` is the line to go on from.
+    """
 
     path: str = field(
         metadata=rule("The document, relative to its workspace: PATH[#LFROM[-LTO]] or PATH[:FROM[-TO]].", blank=False)

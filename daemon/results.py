@@ -1,14 +1,16 @@
-"""What each method answers, and what each notification says, as types that the description is generated from.
+"""What each method answers, as types that the description is generated from.
 
-``<Name>Result`` belongs to the method of ``<Name>Request``, ``<Name>Event`` to the notification ``events.<name>``. What
-is said here is held against the answers of a real server by the tests.
+``<Name>Result`` belongs to the method of ``<Name>Request``. What is said here is held against the answers of a real
+server by the tests. What is told unasked is in notifications.py.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-Lines = Annotated[int, "Counted from 1."]
+from memoryd.daemon.search_results import Degraded, Fence, Lines, SearchResult, WhyNotResult
+
+__all__ = ["SearchResult", "WhyNotResult"]  # found here by their methods' names, as all the others
 
 
 class Limits(TypedDict):
@@ -18,6 +20,7 @@ class Limits(TypedDict):
     max_batch: int
     max_connections: int
     max_in_flight: Annotated[int, "Unanswered messages of one connection; beyond it the server stops reading."]
+    max_answer_bytes: Annotated[int, "Answers of one connection's batches that are not sent yet."]
     request_timeout_s: float
     arrival_timeout_s: Annotated[float, "For the rest of a message that has begun to arrive."]
     idle_timeout_s: float | None
@@ -48,180 +51,6 @@ class PingResult(TypedDict):
     pid: int
 
 
-class Fence(TypedDict):
-    """The two lines around the text of notes; the nonce is this answer's alone."""
-
-    nonce: str
-    begin: Annotated[str, "What the first line begins with; the origin follows, as JSON."]
-    end: Annotated[str, "The whole last line."]
-
-
-class Degraded(TypedDict):
-    """A leg that should have run and did not."""
-
-    leg: str
-    reason: str | None
-    hint: str | None
-
-
-class Absence(TypedDict):
-    """Why there are no hits."""
-
-    reason: str
-    hint: str | None
-    best_score: float
-
-
-class HydeReport(TypedDict):
-    """What became of the wish for a hypothetical answer."""
-
-    used: bool
-    text: NotRequired[Annotated[str, "The hypothesis, with explain."]]
-    reason: NotRequired[str | None]
-    hint: NotRequired[str | None]
-
-
-class Pending(TypedDict):
-    """A document that is not wholly searchable yet."""
-
-    workspace: str
-    path: str
-    phase: Literal["text", "vectors"]
-
-
-class LineRange(TypedDict):
-    start_line: Lines
-    end_line: Lines
-
-
-class LegRank(TypedDict):
-    rank: Annotated[int, "Counted from 1."]
-    score: Annotated[float, "words, trigram: bm25; vector: cosine of the best passage."]
-    share: Annotated[float, "Of what a perfect match would score, 0 to 1."]
-
-
-class Mmr(TypedDict):
-    place: int
-    similarity: float
-    nearest: str | None
-
-
-class HitExplanation(TypedDict):
-    legs: dict[str, LegRank]
-    fused: float
-    relevance: float
-    decay: float
-    age_days: int | None
-    mmr: NotRequired[Mmr]
-
-
-class Hit(TypedDict):
-    """A ranked chunk, ready to be cited."""
-
-    workspace: str
-    path: Annotated[str, "Relative to the workspace."]
-    start_line: Lines
-    end_line: Lines
-    citation: Annotated[str, "PATH#LFROM-LTO, which get takes."]
-    score: Annotated[float, "0 to 1, and the same for every query."]
-    snippet: str
-    snippet_line: Annotated[int, "The line of the document that the snippet's text begins in."]
-    highlights: Annotated[list[list[int]], "[start, end) in the snippet, in code points."]
-    best: LineRange
-    source: str
-    heading: str
-    date: Annotated[str | None, "Its day; null: evergreen or undated."]
-    scope: str
-    id: str
-    merged: Annotated[list[str], "Ids of overlapping chunks whose lines are among these."]
-    superseded: NotRequired[Literal[True]]
-    superseded_by: NotRequired[str | None]
-    explain: NotRequired[HitExplanation]
-
-
-class Weight(TypedDict):
-    """What a leg counts for this query, and why."""
-
-    prior: float
-    noise: float
-    best: float
-    value: float
-    standout: float
-
-
-class Filters(TypedDict):
-    on: dict[str, Any]
-    documents: int
-    of: int | None
-
-
-class SearchResult(TypedDict):
-    query: str
-    results: list[Hit]
-    pending: Annotated[list[Pending], "The first of them."]
-    pending_count: int
-    degraded: Degraded | None
-    absence: Absence | None
-    hyde: HydeReport | None
-    took_ms: float
-    fence: NotRequired[Fence]
-    timings_ms: NotRequired[dict[str, float]]
-    candidates: NotRequired[dict[str, int]]
-    weights: NotRequired[dict[str, Weight]]
-    lost: NotRequired[dict[str, int]]
-    filters: NotRequired[Filters]
-
-
-class Passage(TypedDict):
-    workspace: str
-    path: str
-    line: Lines
-    start_line: int | None
-    end_line: int | None
-    id: str | None
-
-
-class Stage(TypedDict):
-    """A step on the way into the hits."""
-
-    stage: str
-    passed: Annotated[bool | None, "null: the passage did not come so far."]
-    detail: str
-
-
-class Words(TypedDict):
-    """What of the query the passage has."""
-
-    has: list[str]
-    lacks: list[str]
-    ignored: list[str]
-
-
-class Change(TypedDict):
-    setting: str
-    value: Any
-
-
-Remedy = TypedDict(
-    "Remedy",
-    {"setting": str, "value": Any, "with": list[Change], "command": str, "place": int | None},
-)
-
-
-class WhyNotResult(TypedDict):
-    query: str
-    passage: Passage
-    verdict: str
-    explanation: str
-    place: int | None
-    stages: list[Stage]
-    legs: dict[str, LegRank | None]
-    words: Words | None
-    remedies: list[Remedy]
-    hint: str | None
-    took_ms: float
-
-
 class GetResult(TypedDict):
     workspace: str
     path: str
@@ -229,6 +58,7 @@ class GetResult(TypedDict):
     end_line: Lines
     lines: Annotated[int, "Of the whole document."]
     text: str
+    next: Annotated[int | None, "The first line that was asked for and did not fit; ask again from there."]
     fence: NotRequired[Fence]
 
 
@@ -393,33 +223,3 @@ class EventsUnsubscribeResult(TypedDict):
 
 CancelResult = None
 RpcDiscoverResult = Annotated[dict[str, Any], "An OpenRPC document."]
-
-
-# -- notifications ------------------------------------------------------------------------------------------------
-
-
-class Told(TypedDict):
-    seq: Annotated[int, "Counts every event of the daemon: a gap is what was not subscribed to, or dropped."]
-    at: Annotated[str, "When, in UTC."]
-
-
-class DocumentEvent(Told):
-    """A document is searchable by its words (indexed), by its meaning too (embedded), passed over, or gone."""
-
-    change: Literal["indexed", "embedded", "skipped", "forgotten"]
-    workspace: str
-    path: str
-
-
-class ProgressEvent(BriefStatus, Told):
-    """How far indexing is: once after subscribing, and when it changes."""
-
-
-class HealthEvent(Health, Told):
-    """How healthy the daemon is: once after subscribing, and when it changes."""
-
-
-class DroppedEvent(TypedDict):
-    """The client did not keep up: so many events before the next one are lost."""
-
-    count: int

@@ -97,6 +97,12 @@ class RequestTooLarge(MemorydError):
     code = "request_too_large"
 
 
+class AnswerTooLarge(MemorydError):
+    """The answer is larger than the server sends in one go."""
+
+    code = "answer_too_large"
+
+
 class FramingInvalid(MemorydError):
     """Where a message ends cannot be told."""
 

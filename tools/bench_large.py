@@ -26,8 +26,8 @@ from memoryd.daemon.app import embedder_loader
 from memoryd.daemon.config import Config, Locations, Workspace
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.logs import configure_logs
-from memoryd.daemon.methods import search_settings
 from memoryd.daemon.paths import ensure_private, find_paths
+from memoryd.daemon.search_methods import search_settings
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.index_text import READING_VERSION
 from memoryd.jobs.meaning import Models, Progress

@@ -30,8 +30,8 @@ from memoryd.daemon.config import Weights
 from memoryd.daemon.config_file import load_config
 from memoryd.daemon.evaluation import ask, open_index, read_queries, set_apart
 from memoryd.daemon.logs import configure_logs
-from memoryd.daemon.methods import search_settings
 from memoryd.daemon.paths import find_paths
+from memoryd.daemon.search_methods import search_settings
 from memoryd.store.errors import MemorydError
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -101,7 +101,7 @@ def measure(arguments: argparse.Namespace, queries: Sequence[Query], config: Con
 
 def ask_all(arguments: argparse.Namespace, queries: Sequence[Query], engine: Engine, config: Config) -> list[Asked]:
     from memoryd.daemon.evaluation import ask
-    from memoryd.daemon.methods import search_settings
+    from memoryd.daemon.search_methods import search_settings
 
     today = arguments.now or date.today()  # noqa: DTZ011  the user's own day
     return ask(engine, queries, search_settings(config.search), today, arguments.limit)

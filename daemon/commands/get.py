@@ -35,8 +35,19 @@ def run(arguments: argparse.Namespace) -> int:
         params["workspace"] = arguments.workspace
     with connect(arguments) as client:
         document = client.call("get", params)
-    if arguments.json:
-        print_json(document)
-    else:
+        if arguments.json:
+            print_json(document)
+            return 0
         sys.stdout.write(f"{document['text']}\n")
+        while document.get("next"):  # a long document comes in pages
+            params |= _rest(arguments.path, document)
+            document = client.call("get", params)
+            sys.stdout.write(f"{document['text']}\n")
     return 0
+
+
+def _rest(asked: str, document: dict[str, Any]) -> dict[str, Any]:
+    """What of the lines asked for is still to come."""
+    from memoryd.daemon.requests import GetRequest
+
+    return {"path": document["path"], "from": document["next"], "to": GetRequest(asked).to_line or document["lines"]}

@@ -60,9 +60,9 @@ def _in_process(config: Config, paths: Paths, params: dict[str, Any]) -> dict[st
     import asyncio
 
     from memoryd.daemon.app import embedder_loader
+    from memoryd.daemon.document_methods import DocumentMethods
     from memoryd.daemon.engine import Engine
     from memoryd.daemon.logs import configure_logs
-    from memoryd.daemon.methods import Methods
     from memoryd.daemon.status import brief_status
 
     configure_logs("warning", config.log.format)
@@ -72,7 +72,7 @@ def _in_process(config: Config, paths: Paths, params: dict[str, Any]) -> dict[st
     try:
         engine.start()
         with IndexProgress(lambda: brief_status(engine)):
-            result: dict[str, Any] = asyncio.run(Methods(engine, {}).index(params))
+            result: dict[str, Any] = asyncio.run(DocumentMethods(engine).index(params))
     finally:
         engine.stop(timeout=3.0)
     return result

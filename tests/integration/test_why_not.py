@@ -35,7 +35,7 @@ def memory(tmp_path: Path) -> Memory:
 
 
 def why_not(memory: Memory, query: str, passage: str, **params: Any) -> dict[str, Any]:
-    told = Methods(memory.live, {}).why_not({"query": query, "passage": passage, **params})
+    told = Methods(memory.live, {}).searching.why_not({"query": query, "passage": passage, **params})
     assert told.keys() == KEYS
     assert [stage["stage"] for stage in told["stages"]] == STAGES
     json.dumps(told)
@@ -91,7 +91,7 @@ def test_question_that_makes_no_sense_is_refused(
     memory: Memory, params: dict[str, Any], error: type[Exception]
 ) -> None:
     with memory.running(), pytest.raises(error):
-        Methods(memory.live, {}).why_not({"query": "boat", **params})
+        Methods(memory.live, {}).searching.why_not({"query": "boat", **params})
 
 
 # -- not indexed ----------------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from pathlib import Path
 from memoryd.daemon.config import Config
 from memoryd.daemon.config_file import load_config
 from memoryd.daemon.logs import configure_logs
-from memoryd.daemon.methods import search_settings
 from memoryd.daemon.paths import find_paths
+from memoryd.daemon.search_methods import search_settings
 from memoryd.store.search.metrics import mean, percentile
 from tests.quality.measure import (
     CUT,

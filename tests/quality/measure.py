@@ -10,7 +10,7 @@ from pathlib import Path
 from memoryd.daemon.app import embedder_loader
 from memoryd.daemon.config import Embedder, Workspace
 from memoryd.daemon.engine import Engine
-from memoryd.daemon.methods import search_settings
+from memoryd.daemon.search_methods import search_settings
 from memoryd.jobs.models.catalogue import DEFAULT_MODEL
 from memoryd.store.search.metrics import Span, score_query
 from memoryd.store.search.pipeline import search

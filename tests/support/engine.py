@@ -152,7 +152,7 @@ class Memory:
     # -- asking -------------------------------------------------------------------------------------------
 
     def search(self, query: str, **params: Any) -> dict[str, Any]:
-        return Methods(self.live, {}).search({"query": query, **params})
+        return Methods(self.live, {}).searching.search({"query": query, **params})
 
     def found(self, query: str, **params: Any) -> list[str]:
         """The paths of the hits whose text has all of the query's words."""

@@ -1,0 +1,35 @@
+"""What the configuration says, in the words of the rooms below."""
+
+from __future__ import annotations
+
+from memoryd.daemon.config import Config
+from memoryd.jobs.hyde import Hypotheses
+from memoryd.jobs.index_text import IndexSettings
+from memoryd.jobs.llm.protocol import LanguageModel
+from memoryd.jobs.scope import parse_rule
+from memoryd.jobs.workspace import Workspace
+
+
+def configured_workspaces(config: Config) -> dict[str, Workspace]:
+    return {
+        workspace.name: Workspace(
+            workspace.name,
+            workspace.path,
+            workspace.include,
+            workspace.ignore,
+            workspace.evergreen,
+            tuple(map(parse_rule, workspace.scopes)),
+        )
+        for workspace in config.workspaces
+    }
+
+
+def configured_indexing(config: Config) -> IndexSettings:
+    return IndexSettings(config.index.chunk_tokens, config.index.overlap_tokens, config.index.max_file_bytes)
+
+
+def configured_hypotheses(config: Config, llm: LanguageModel) -> Hypotheses:
+    hyde = config.search.hyde
+    # The plain query must still be answered within the request's own time.
+    timeout_s = min(hyde.timeout_s, 0.8 * config.server.request_timeout_s)
+    return Hypotheses(llm, max_tokens=hyde.max_tokens, timeout_s=timeout_s)

@@ -1,0 +1,181 @@
+"""What ``search`` and ``why_not`` answer, as types; the other methods' are in results.py."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+Lines = Annotated[int, "Counted from 1."]
+
+
+class Fence(TypedDict):
+    """The two lines around the text of notes; the nonce is this answer's alone."""
+
+    nonce: str
+    begin: Annotated[str, "What the first line begins with; the origin follows, as JSON."]
+    end: Annotated[str, "The whole last line."]
+
+
+class Degraded(TypedDict):
+    """A leg that should have run and did not."""
+
+    leg: str
+    reason: str | None
+    hint: str | None
+
+
+class Absence(TypedDict):
+    """Why there are no hits."""
+
+    reason: str
+    hint: str | None
+    best_score: float
+
+
+class HydeReport(TypedDict):
+    """What became of the wish for a hypothetical answer."""
+
+    used: bool
+    text: NotRequired[Annotated[str, "The hypothesis, with explain."]]
+    reason: NotRequired[str | None]
+    hint: NotRequired[str | None]
+
+
+class Pending(TypedDict):
+    """A document that is not wholly searchable yet."""
+
+    workspace: str
+    path: str
+    phase: Literal["text", "vectors"]
+
+
+class LineRange(TypedDict):
+    start_line: Lines
+    end_line: Lines
+
+
+class LegRank(TypedDict):
+    rank: Annotated[int, "Counted from 1."]
+    score: Annotated[float, "words, trigram: bm25; vector: cosine of the best passage."]
+    share: Annotated[float, "Of what a perfect match would score, 0 to 1."]
+
+
+class Mmr(TypedDict):
+    place: int
+    similarity: float
+    nearest: str | None
+
+
+class HitExplanation(TypedDict):
+    legs: dict[str, LegRank]
+    fused: float
+    relevance: float
+    decay: float
+    age_days: int | None
+    mmr: NotRequired[Mmr]
+
+
+class Hit(TypedDict):
+    """A ranked chunk, ready to be cited."""
+
+    workspace: str
+    path: Annotated[str, "Relative to the workspace."]
+    start_line: Lines
+    end_line: Lines
+    citation: Annotated[str, "PATH#LFROM-LTO, which get takes."]
+    score: Annotated[float, "0 to 1, and the same for every query."]
+    snippet: str
+    snippet_line: Annotated[int, "The line of the document that the snippet's text begins in."]
+    highlights: Annotated[list[list[int]], "[start, end) in the snippet, in code points."]
+    best: LineRange
+    source: str
+    heading: str
+    date: Annotated[str | None, "Its day; null: evergreen or undated."]
+    scope: str
+    id: str
+    merged: Annotated[list[str], "Ids of overlapping chunks whose lines are among these."]
+    superseded: NotRequired[Literal[True]]
+    superseded_by: NotRequired[str | None]
+    explain: NotRequired[HitExplanation]
+
+
+class Weight(TypedDict):
+    """What a leg counts for this query, and why."""
+
+    prior: float
+    noise: float
+    best: float
+    value: float
+    standout: float
+
+
+class Filters(TypedDict):
+    on: dict[str, Any]
+    documents: int
+    of: int | None
+
+
+class SearchResult(TypedDict):
+    query: str
+    results: list[Hit]
+    pending: Annotated[list[Pending], "The first of them."]
+    pending_count: int
+    degraded: Degraded | None
+    absence: Absence | None
+    hyde: HydeReport | None
+    took_ms: float
+    fence: NotRequired[Fence]
+    timings_ms: NotRequired[dict[str, float]]
+    candidates: NotRequired[dict[str, int]]
+    weights: NotRequired[dict[str, Weight]]
+    lost: NotRequired[dict[str, int]]
+    filters: NotRequired[Filters]
+
+
+class Passage(TypedDict):
+    workspace: str
+    path: str
+    line: Lines
+    start_line: int | None
+    end_line: int | None
+    id: str | None
+
+
+class Stage(TypedDict):
+    """A step on the way into the hits."""
+
+    stage: str
+    passed: Annotated[bool | None, "null: the passage did not come so far."]
+    detail: str
+
+
+class Words(TypedDict):
+    """What of the query the passage has."""
+
+    has: list[str]
+    lacks: list[str]
+    ignored: list[str]
+
+
+class Change(TypedDict):
+    setting: str
+    value: Any
+
+
+Remedy = TypedDict(
+    "Remedy",
+    {"setting": str, "value": Any, "with": list[Change], "command": str, "place": int | None},
+)
+
+
+class WhyNotResult(TypedDict):
+    query: str
+    passage: Passage
+    verdict: str
+    explanation: str
+    place: int | None
+    stages: list[Stage]
+    legs: dict[str, LegRank | None]
+    words: Words | None
+    remedies: list[Remedy]
+    hint: str | None
+    took_ms: float
