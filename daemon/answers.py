@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
-from memoryd.store.search.answer import Answer, Hit, HydeReport
+from memoryd.store.search.answer import Answer, Hit, HydeReport, RerankReport
 from memoryd.store.search.filters import FilterReport
 
 PENDING_LISTED = 20
@@ -22,6 +22,7 @@ def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, A
         "degraded": asdict(answer.degraded) if answer.degraded else None,
         "absence": asdict(answer.absence) if answer.absence else None,
         "hyde": hyde_json(answer.hyde, explain=explain) if answer.hyde else None,
+        "rerank": rerank_json(answer.rerank) if answer.rerank else None,
         "took_ms": took_ms,
     }
     if explain:
@@ -46,6 +47,12 @@ def hyde_json(report: HydeReport, *, explain: bool) -> dict[str, Any]:
     if not report.used:
         return {"used": False, "reason": report.reason, "hint": report.hint}
     return {"used": True, "text": report.text} if explain else {"used": True}
+
+
+def rerank_json(report: RerankReport) -> dict[str, Any]:
+    if not report.used:
+        return {"used": False, "reason": report.reason, "hint": report.hint}
+    return {"used": True, "read": report.read, "of": report.of}
 
 
 def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
@@ -81,6 +88,13 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
             "decay": round(candidate.decay, 4),
             "age_days": candidate.age_days,
         }
+        if candidate.rerank:
+            result["explain"]["rerank"] = {
+                "score": round(candidate.rerank.score, 3),
+                "confidence": round(candidate.rerank.confidence, 4),
+                "place": candidate.rerank.place,
+                "relevance": round(candidate.rerank.relevance, 4),
+            }
         if candidate.mmr:
             result["explain"]["mmr"] = {
                 "place": candidate.mmr.place,

@@ -31,6 +31,7 @@ class SearchOptions(TypedDict, total=False):
     as_of: date | str
     include_superseded: bool
     hyde: bool
+    rerank: bool
     settings: Mapping[str, Any]
     explain: bool
     fence: bool

@@ -22,6 +22,7 @@ _OPTIONS = (
     "as_of",
     "include_superseded",
     "hyde",
+    "rerank",
 )
 
 
@@ -44,8 +45,8 @@ def search_command(request: SearchRequest, changes: Iterable[Change]) -> str:
 def _typed(option: str, value: Any) -> list[str]:
     if value is True:
         return [option]
-    if value is False and option == "--hyde":
-        return ["--no-hyde"]
+    if value is False and option in ("--hyde", "--rerank"):
+        return [f"--no-{option.removeprefix('--')}"]
     if value is None or value is False:
         return []
     if isinstance(value, tuple):

@@ -167,6 +167,25 @@ class Mmr:
 
 
 @dataclass(frozen=True, slots=True)
+class Rerank:
+    """A second look: a cross-encoder reads the best passages together with the query."""
+
+    enabled: bool = field(default=False, metadata=about("For every query that does not say otherwise."))
+    model: str = field(
+        default="ms-marco-minilm-l12-v2",
+        metadata=about(
+            'A reranker from `memoryd model list`, a .gguf or .onnx file, or "hf:org/repo/file.gguf".', form="model"
+        ),
+    )
+    budget_ms: float = field(
+        default=400.0, metadata=about("Milliseconds that it may read; a slow CPU reads less.", above=0, high=60_000)
+    )
+    weight: float = field(
+        default=0.4, metadata=about("What its word counts: 0 nothing, 1 more than all legs together.", 0, 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """How a query is answered."""
 
@@ -186,6 +205,7 @@ class Search:
     decay: Decay = Decay()
     mmr: Mmr = Mmr()
     hyde: Hyde = Hyde()
+    rerank: Rerank = Rerank()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from memoryd.daemon.measures import Measures
 from memoryd.daemon.paths import Paths, ensure_private
 from memoryd.daemon.preparation import prepare_ledger, set_aside_crashed
 from memoryd.daemon.reloaded import Reloaded
+from memoryd.daemon.reranker import make_reranker
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.look import Stores
@@ -82,6 +83,7 @@ class Engine:
         self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
         self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = configured_hypotheses(config, self.llm)
+        self.reranker = make_reranker(config, paths.models_dir)
         self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
         self.vectorizer = Vectorizer(
             self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
@@ -136,6 +138,7 @@ class Engine:
         self.schedule.stop()
         late = self.worker.stop(timeout)
         self.llm.close()
+        self.reranker.close()
         self.semantics.stop(timeout=0.5)
         if not late:  # a lane that still runs would find its stores closed under it, or another's writes among its own
             self.cache.close()
@@ -168,6 +171,9 @@ class Engine:
             self.llm.close()
             self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = configured_hypotheses(config, self.llm)
+        if config.search.rerank.model != before[0].search.rerank.model:
+            self.reranker.close()
+            self.reranker = make_reranker(config, self.paths.models_dir)
 
     # -- what can be asked of it --------------------------------------------------------------------------
 

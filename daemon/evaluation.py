@@ -29,6 +29,7 @@ from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 ShowProgress = Callable[[Callable[[], dict[str, Any]]], AbstractContextManager[object]]
 
 _STOP_SECONDS = 3.0
+_LOADING_S = 600.0  # for a reranker that may have to be fetched first
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Asked:
 
     hits: list[Span]
     milliseconds: float
+    cpu_ms: float  # of all threads together
     stages: Mapping[str, float]  # of these, by stage
 
 
@@ -128,9 +130,11 @@ def ask(
     semantics: Semantics | None = None,
 ) -> list[Asked]:
     """Every query through the pipeline; ``semantics`` stands in for the engine's own."""
+    if settings.rerank.enabled:
+        engine.reranker.wait(_LOADING_S)
     asked = []
     for query in queries:
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), time.process_time()
         request = SearchQuery(query.text, today, limit=limit)
         answer = search(
             request,
@@ -139,9 +143,11 @@ def ask(
             semantics or engine.semantics.now(),
             lambda: [],
             engine.hypotheses.imagine,
+            engine.reranker,
         )
-        took = (time.perf_counter() - began) * 1000
-        asked.append(Asked([Span(hit.path, hit.start_line, hit.end_line) for hit in answer.hits], took, answer.timings))
+        took, cpu = ((time.perf_counter() - began) * 1000, (time.process_time() - spent) * 1000)
+        hits = [Span(hit.path, hit.start_line, hit.end_line) for hit in answer.hits]
+        asked.append(Asked(hits, took, cpu, answer.timings))
     return asked
 
 
@@ -155,13 +161,14 @@ def summarise(queries: Sequence[Query], asked: Sequence[Asked]) -> dict[str, Any
     rows = score(queries, asked)
     means = _rounded(mean(rows))
     kinds = group((query.labels, row) for query, row in zip(queries, rows, strict=True))
-    milliseconds = [answer.milliseconds for answer in asked]
+    milliseconds, cpu = [answer.milliseconds for answer in asked], [answer.cpu_ms for answer in asked]
     return {
         "queries": len(rows),
         "empty": sum(1 for answer in asked if not answer.hits),
         **means,
         "ci95_line.hit@6": [round(bound, 4) for bound in wilson(means["line.hit@6"], len(rows))],
         "latency_ms": {f"p{share}": round(percentile(milliseconds, share / 100), 2) for share in (50, 95, 99)},
+        "cpu_ms": {f"p{share}": round(percentile(cpu, share / 100), 2) for share in (50, 95, 99)},
         "by_type": {kind: {"queries": len(some), **_rounded(mean(some))} for kind, some in kinds.items()},
     }
 

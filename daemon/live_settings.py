@@ -19,7 +19,8 @@ from memoryd.daemon.config_schema import SETTINGS, build, settings_of, value_of
 from memoryd.store.errors import ConfigInvalid, InvalidParams
 
 SEARCH_SETTINGS = settings_of(Search)  # by their keys inside [search]
-AT_START = ("hyde.timeout_s", "hyde.max_tokens")  # the language model is asked with these for as long as memoryd runs
+# The language model is asked with these, and the reranker is this one, for as long as memoryd runs.
+AT_START = ("hyde.timeout_s", "hyde.max_tokens", "rerank.model")
 HINT = "config.example.toml documents every key of [search]; 'memoryd config get' prints what is in force."
 
 Table = Mapping[str, Any]  # a part of [search], as JSON

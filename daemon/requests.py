@@ -39,6 +39,9 @@ class SearchRequest:
     hyde: bool | None = field(
         default=None, metadata=rule("Search by a hypothetical answer of the language model; null: as configured.")
     )
+    rerank: bool | None = field(
+        default=None, metadata=rule("Have a cross-encoder read the best passages; null: as configured.")
+    )
     scope: str | None = field(
         default=None, metadata=rule("Who asks: sees what is global and what is its own; null: everything.", blank=False)
     )

@@ -25,7 +25,7 @@ from memoryd.store.generations import Pending
 from memoryd.store.search.answer import Degraded
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
-from memoryd.store.search.request import Decay, Hyde, Mmr, SearchQuery, SearchSettings
+from memoryd.store.search.request import Decay, Hyde, Mmr, Rerank, SearchQuery, SearchSettings
 from memoryd.store.search.visibility import name_pending
 
 log = structlog.get_logger()
@@ -52,6 +52,7 @@ class SearchMethods:
             engine.semantics.now(),
             lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
             engine.hypotheses.imagine,
+            engine.reranker,
         )
         if answer.degraded is None:
             answer = replace(answer, degraded=self._rebuilding())
@@ -64,6 +65,7 @@ class SearchMethods:
             results=len(answer.hits),
             degraded=answer.degraded.leg if answer.degraded else None,
             hyde=answer.hyde.used if answer.hyde else None,
+            reranked=answer.rerank.read if answer.rerank else None,
             **{f"{stage}_ms": round(ms, 2) for stage, ms in answer.timings.items()},
         )
         result = answer_json(answer, took_ms, explain=request.explain)
@@ -100,6 +102,7 @@ class SearchMethods:
             include_superseded=request.include_superseded,
             explain=request.explain,
             hyde=request.hyde,
+            rerank=request.rerank,
         )
 
     def _pending(self, workspaces: tuple[str, ...], scope: str | None) -> list[Pending]:
@@ -130,5 +133,6 @@ def search_settings(config: Search) -> SearchSettings:
         decay=Decay(config.decay.half_life_days, config.decay.strength),
         mmr=Mmr(config.mmr.enabled, config.mmr.relevance),
         hyde=Hyde(config.hyde.enabled, "replace" if config.hyde.mode == "replace" else "average"),
+        rerank=Rerank(config.rerank.enabled, config.rerank.budget_ms, config.rerank.weight),
         snippet_chars=config.snippet_chars,
     )

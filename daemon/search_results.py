@@ -40,6 +40,16 @@ class HydeReport(TypedDict):
     hint: NotRequired[str | None]
 
 
+class RerankReport(TypedDict):
+    """What became of the wish that a cross-encoder read the best passages."""
+
+    used: bool
+    read: NotRequired[Annotated[int, "Passages that were read."]]
+    of: NotRequired[Annotated[int, "Passages that there were to read; the budget decides how many of them."]]
+    reason: NotRequired[str | None]
+    hint: NotRequired[str | None]
+
+
 class Pending(TypedDict):
     """A document that is not wholly searchable yet."""
 
@@ -65,12 +75,20 @@ class Mmr(TypedDict):
     nearest: str | None
 
 
+class Rerank(TypedDict):
+    score: Annotated[float, "Of the passage that answers best, as the model gives it."]
+    confidence: Annotated[float, "The same, 0 to 1."]
+    place: Annotated[int, "Without the reranker, from 1."]
+    relevance: Annotated[float, "Without the reranker."]
+
+
 class HitExplanation(TypedDict):
     legs: dict[str, LegRank]
     fused: float
     relevance: float
     decay: float
     age_days: int | None
+    rerank: NotRequired[Rerank]
     mmr: NotRequired[Mmr]
 
 
@@ -122,6 +140,7 @@ class SearchResult(TypedDict):
     degraded: Degraded | None
     absence: Absence | None
     hyde: HydeReport | None
+    rerank: RerankReport | None
     took_ms: float
     fence: NotRequired[Fence]
     timings_ms: NotRequired[dict[str, float]]

@@ -35,7 +35,7 @@ def why_not(engine: Engine, path: str, line: int, query: SearchQuery, settings: 
     meaning = engine.semantics.now()  # one for every rerun
 
     def ask(query: SearchQuery, settings: SearchSettings) -> Answer:
-        return search(query, settings, engine.database, meaning, lambda: [], hypothesize)
+        return search(query, settings, engine.database, meaning, lambda: [], hypothesize, engine.reranker)
 
     case = Case(target, query, settings, Remembered(ask), engine.database)
     finding = find_reason(case)

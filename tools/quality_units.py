@@ -94,7 +94,7 @@ class Pool:
     def summary(self, default: str) -> dict[str, Any]:
         """The default's measures, what each setting finds, and what a search costs beside its query's embedding."""
         report = summarise(self.queries, self.asked[default])
-        del report["latency_ms"]  # of this machine, on this day
+        del report["latency_ms"], report["cpu_ms"]  # of this machine, on this day
         embedding = percentile([answer.stages.get("embed", 0.0) for answer in self.asked[default]], 0.5)
         whole = percentile([answer.milliseconds for answer in self.asked[default]], 0.5)
         return {

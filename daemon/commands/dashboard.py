@@ -17,6 +17,7 @@ from memoryd.daemon.commands.verdict import verdict_of
 
 STAGES = {  # of a query, in order, and the colours of their parts of its bar
     "hyde": "magenta",
+    "rerank": "bright_magenta",
     "words": "green",
     "trigram": "yellow",
     "embed": "blue",

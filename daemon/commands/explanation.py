@@ -26,6 +26,8 @@ def explain_hit(hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> list[str
         f"fused {explain['fused']:.2f} → relevance {explain['relevance']:.2f} × decay {explain['decay']:.2f}"
         f" ({_age(explain['age_days'])}) = {hit['score']:.2f}"
     )
+    if "rerank" in explain:
+        lines.insert(-1, _rerank(explain["rerank"]))
     remarks = [_mmr(explain["mmr"], hits)] if "mmr" in explain else []
     if hit["merged"]:
         remarks.append(f"with the lines of {plural(len(hit['merged']), 'overlapping chunk')}")
@@ -76,6 +78,13 @@ def _mmr(step: dict[str, Any], hits: Sequence[dict[str, Any]]) -> str:
     number = next((number for number, hit in enumerate(hits, start=1) if hit["id"] == step["nearest"]), None)
     like = f"hit {number}" if number else "a chunk before it"
     return f"MMR: place {step['place']} by its score, like {like} ({step['similarity']:.2f})"
+
+
+def _rerank(step: dict[str, Any]) -> str:
+    return (
+        f"{'reranker':<8} {'':>4}  {bar(step['confidence'])}  {step['confidence']:.2f}"
+        f"   score {step['score']:.2f}, place {step['place']} with relevance {step['relevance']:.2f} before"
+    )
 
 
 def _filters(filters: dict[str, Any]) -> str:

@@ -64,6 +64,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="search by a hypothetical answer of the language model in [llm], or not (default from the config)",
     )
     parser.add_argument(
+        "--rerank",
+        action=argparse.BooleanOptionalAction,
+        help="have a cross-encoder read the best passages, or not (default from the config)",
+    )
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -81,6 +86,8 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
             params[name] = value
     if arguments.hyde is not None:
         params["hyde"] = arguments.hyde
+    if arguments.rerank is not None:
+        params["rerank"] = arguments.rerank
     if arguments.set:
         params["settings"] = search_table(arguments.set)
     return params
@@ -128,6 +135,7 @@ def print_caveats(answer: dict[str, Any]) -> None:
         if answer["degraded"]["hint"]:
             say(f"  → {answer['degraded']['hint']}")
     print_hyde(answer["hyde"])
+    print_rerank(answer["rerank"])
     late = [entry for entry in answer["pending"] if entry["phase"] == "text"]
     if late:
         say(f"Not searchable yet: {', '.join(entry['path'] for entry in late[:3])}{' …' if len(late) > 3 else ''}.")
@@ -135,6 +143,13 @@ def print_caveats(answer: dict[str, Any]) -> None:
         say(f"{plural(answer['pending_count'], 'file')} not read yet.")
     elif answer["pending_count"]:
         say(f"{plural(answer['pending_count'], 'file')} not yet searchable by meaning (found by words already).")
+
+
+def print_rerank(rerank: dict[str, Any] | None) -> None:
+    if rerank is None or rerank["used"] or not rerank["hint"]:  # what has no remedy is how it should be
+        return
+    say(f"Not reranked: {rerank['reason']}.")
+    say(f"  → {rerank['hint']}")
 
 
 def print_hyde(hyde: dict[str, Any] | None) -> None:

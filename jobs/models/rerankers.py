@@ -121,12 +121,6 @@ def install_reranker(spec: str, models_dir: Path, progress: Progress = ignore_pr
     return paths[0]
 
 
-def languages_of(spec: str) -> str:
-    """What the catalogue knows of the languages that a reranker reads; empty where it does not."""
-    target = resolve_reranker(spec)
-    return target.languages if isinstance(target, RerankerModel) else ""
-
-
 def _paths(models_dir: Path, model: RerankerModel) -> list[Path]:
     folder = models_dir / model.origin.repository.replace("/", "--")
     return [folder / PurePosixPath(file).name for file in model.files]

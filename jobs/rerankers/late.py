@@ -1,12 +1,14 @@
 """The reranker as the daemon has it: loaded when it is first wanted, asked by one query at a time.
 
 No query waits for the loading, and none waits for another longer than its own budget allows: it is answered without.
+What was read for a query is remembered, so that asking again costs nothing and gets further.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
@@ -16,6 +18,8 @@ from memoryd.store.errors import MemorydError, RerankerUnavailable
 from memoryd.store.protocols import Reranker
 
 _CLOSING_S: Final = 2.0  # one that is still at work then goes with the process
+_MOST_REMEMBERED: Final = 4096  # scores
+_LONGEST_WAIT_S: Final = 60.0
 _PATIENCE_S: Final = 60.0  # before what could not be loaded is tried again
 
 
@@ -26,7 +30,8 @@ class LateReranker:
         self._failure: MemorydError | None = None
         self._again_at = 0.0
         self._changing = threading.Lock()  # of what is above
-        self._turn = threading.Lock()
+        self._turn = threading.Lock()  # of the model, and of what it said
+        self._remembered: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._closed = False
 
     def reads(self, script: str) -> bool:
@@ -38,12 +43,26 @@ class LateReranker:
 
     def score(self, query: str, passages: Sequence[str], deadline: float) -> list[float]:
         reranker = self._loaded()
-        if not self._turn.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        if not self._turn.acquire(timeout=min(_LONGEST_WAIT_S, max(0.0, deadline - time.monotonic()))):
             raise RerankerUnavailable("the reranker is busy with other queries", hint="Ask again in a moment.")
         try:
-            return reranker.score(query, passages, deadline)
+            return self._score(reranker, query, passages, deadline)
         finally:
             self._turn.release()
+
+    def _score(self, reranker: Reranker, query: str, passages: Sequence[str], deadline: float) -> list[float]:
+        unread = list(dict.fromkeys(passage for passage in passages if (query, passage) not in self._remembered))
+        for passage, score in zip(unread, reranker.score(query, unread, deadline), strict=False):
+            self._remembered[query, passage] = score
+        scores: list[float] = []
+        for passage in passages:
+            if (query, passage) not in self._remembered:
+                break
+            self._remembered.move_to_end((query, passage))
+            scores.append(self._remembered[query, passage])
+        while len(self._remembered) > _MOST_REMEMBERED:
+            self._remembered.popitem(last=False)
+        return scores
 
     def wait(self, timeout: float) -> None:
         """Until it is loaded, for those who measure. Raises why it cannot be."""

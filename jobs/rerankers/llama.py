@@ -20,6 +20,7 @@ from memoryd.jobs.llama_library import (
     load_model,
 )
 from memoryd.jobs.models.gguf_file import verify_reranker
+from memoryd.jobs.rerankers.scripts import scripts_read
 from memoryd.store.errors import ModelCorrupt, RerankerUnavailable
 
 _CAPACITY: Final = 512  # tokens of query and passage together
@@ -47,6 +48,10 @@ class LlamaReranker:
             doubled = llama.llama_vocab_get_add_eos(vocabulary) and llama.llama_vocab_get_add_sep(vocabulary)
             self._between = np.array([llama.llama_vocab_sep(vocabulary)] if doubled else [], np.int32)
             self._starts = int(bool(llama.llama_vocab_get_add_bos(vocabulary)))
+            words = (
+                llama.llama_vocab_get_text(vocabulary, token) for token in range(llama.llama_vocab_n_tokens(vocabulary))
+            )
+            self._scripts = scripts_read(word.decode("utf-8", "replace") for word in words)
             self._context = self._open_context(threads or default_threads())
             self._batch = LlamaBatch(llama.llama_batch, tokens=self._capacity, sequences=1)
             self._read("warm", "up")
@@ -54,9 +59,8 @@ class LlamaReranker:
             self.close()
             raise
 
-    def reads(self, _script: str) -> bool:
-        """What it was trained on stands nowhere in the file."""
-        return True
+    def reads(self, script: str) -> bool:
+        return script in self._scripts
 
     def score(self, query: str, passages: Sequence[str], deadline: float) -> list[float]:
         if self._context is None:

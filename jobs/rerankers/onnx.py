@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from memoryd.jobs.llama_library import default_threads
+from memoryd.jobs.rerankers.scripts import scripts_read
 from memoryd.store.errors import ModelCorrupt, ModelMissing, RerankerUnavailable
 
 EXTRA: Final = "pip install 'memoryd[rerank]'"
@@ -23,9 +23,8 @@ _LONGEST_QUERY: Final = 1000  # characters
 class OnnxReranker:
     """One model in memory. Not thread safe: one caller at a time."""
 
-    def __init__(self, path: Path, *, threads: int = 0, languages: str = "") -> None:
+    def __init__(self, path: Path, *, threads: int = 0) -> None:
         self._path = path
-        self._english = languages.casefold() == "english"
         try:
             import onnxruntime
             from tokenizers import Tokenizer
@@ -40,7 +39,9 @@ class OnnxReranker:
         try:
             self._tokenizer = Tokenizer.from_file(str(words))
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = threads or default_threads()
+            options.intra_op_num_threads = (
+                threads or 1
+            )  # a passage is short: two cost twice the CPU for a tenth of the time
             options.log_severity_level = 3
             # Of threads that wait for work, none spins: the machine belongs to others too.
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -51,11 +52,12 @@ class OnnxReranker:
             ) from error
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(_CAPACITY)
+        self._scripts = scripts_read(self._tokenizer.get_vocab())
         self._inputs = {each.name for each in self._session.get_inputs()}
         self._read("warm", "up")
 
     def reads(self, script: str) -> bool:
-        return script == "latin" if self._english else True
+        return script in self._scripts
 
     def score(self, query: str, passages: Sequence[str], deadline: float) -> list[float]:
         if self._session is None:

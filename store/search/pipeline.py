@@ -12,7 +12,7 @@ from memoryd.store.cancellation import check_cancelled
 from memoryd.store.database import Database
 from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
-from memoryd.store.protocols import Reranker, VectorIndex
+from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import explain_absence
 from memoryd.store.search.answer import Answer, Degraded, HydeReport, RerankReport
 from memoryd.store.search.common import chance_words
@@ -30,8 +30,8 @@ from memoryd.store.search.legs import Ranking, Sought, seek_passages, trigram_le
 from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
 from memoryd.store.search.rarity import Written
-from memoryd.store.search.rerank import rerank, wants_rerank
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
+from memoryd.store.search.rerank import rerank, wants_rerank
 from memoryd.store.search.visibility import Visible, find_visible
 
 # What needs no ledger, the embedder and the nearest passages, runs beside the keyword legs: the stage "vector" waits
@@ -96,7 +96,7 @@ def search(
         if wants_rerank(query, settings):
             with watch.stage("rerank"):
                 candidates, reading = rerank(sql, candidates, query, settings, reranker, sought, script)
-        with watch.stage("select"):
+        with watch.stage("rank"):
             candidates = apply_decay(sql, candidates, query.today, settings.decay)
             hits, lost = select_hits(sql, candidates, query, settings, sought.index if sought else None)
 
@@ -144,4 +144,5 @@ class _Stopwatch:
         try:
             yield
         finally:
-            self.milliseconds[name] = (time.perf_counter() - start) * 1000
+            took = (time.perf_counter() - start) * 1000
+            self.milliseconds[name] = self.milliseconds.get(name, 0.0) + took

@@ -1,7 +1,8 @@
 """The reranker: a cross-encoder reads query and passage together, for the best candidates and as long as time allows.
 
-It is slow, so most of the work is choosing what it reads: of the best chunks the passages nearest to the query, first
-one of each, then the next ones of the foremost. What it says is blended with what the legs say, not put in its place.
+It is slow, so most of the work is choosing what it reads. Chunk after chunk is read whole, but for those that are near
+ties, of which the likeliest passages come first: a chunk of which one passage was read compares badly with one that was
+read whole. What it says is blended with what the legs say, not put in its place.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from memoryd.store.search.request import SearchQuery, SearchSettings
 from memoryd.store.search.snippet import best_passage
 
 DEPTH = 20  # chunks that are looked at
-_CLEAR = 0.25  # of relevance between the first and the second: no reading changes that
-_STEP_BACK = 0.12  # of relevance: how much a chunk's next passage comes after its first
-_GENTLE = 2.0  # of the logits: a cross-encoder is surer of itself than it should be
+_CLEAR = 0.15  # of relevance between the first and the second: no reading changes that
+_STEP_BACK = 0.01  # of relevance: how much a chunk's next passage comes after its first
+_GENTLE = 3.0  # of the logits: a cross-encoder is surer of itself than it should be
 
 
 def wants_rerank(query: SearchQuery, settings: SearchSettings) -> bool:

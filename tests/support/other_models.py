@@ -84,4 +84,4 @@ def provide_files(model: OtherModel, folder: Path) -> Path:
 
 if __name__ == "__main__":
     for each in (BGE_SMALL, CROSS_ENCODER):
-        print(provide(each, Path(sys.argv[1])))
+        sys.stdout.write(f"{provide(each, Path(sys.argv[1]))}\n")

@@ -47,11 +47,12 @@ def test_summary_is_over_all_queries_and_over_each_kind() -> None:
         Query(4, "-", (here,), ("hard",)),
     ]
     answers = [[here, there], [there, here], [there], []]
-    report = summarise(queries, [Asked(hits, 10.0 * place, {}) for place, hits in enumerate(answers)])
+    report = summarise(queries, [Asked(hits, 10.0 * place, 20.0 * place, {}) for place, hits in enumerate(answers)])
     assert (report["queries"], report["empty"]) == (4, 1)
     assert (report["line.hit@1"], report["line.hit@6"], report["line.mrr@10"]) == (0.25, 0.5, 0.375)
     assert report["ci95_line.hit@6"] == [0.15, 0.85]
     assert report["latency_ms"] == {"p50": 10.0, "p95": 30.0, "p99": 30.0}
+    assert report["cpu_ms"] == {"p50": 20.0, "p95": 60.0, "p99": 60.0}
     assert list(report["by_type"]) == ["easy", "hard", "~overlap-3-high"]
     assert report["by_type"]["hard"]["queries"] == 3
     assert report["by_type"]["hard"]["line.hit@6"] == 0.3333

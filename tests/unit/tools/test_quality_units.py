@@ -33,7 +33,7 @@ def answer(rank: int | None) -> Asked:
     hits = [NOISE] * 9
     if rank is not None:
         hits.insert(rank - 1, ANSWER)
-    return Asked(hits, 30.0, {"embed": 10.0})
+    return Asked(hits, 30.0, 20.0, {"embed": 10.0})
 
 
 def test_units_are_found_with_the_day_they_were_made(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_marks_are_in_order_apart_and_inside_the_text(query: str, text: str) -> 
     assert all(before[1] < after[0] for before, after in pairwise(spans))
 
 
-@given(st.text("abcdefgh", min_size=3, max_size=9), TEXTS, TEXTS)
+@given(st.text("bcdfghjk", min_size=3, max_size=9), TEXTS, TEXTS)  # no vowels: no function word, which is not marked
 def test_word_of_the_query_is_marked_wherever_it_stands(word: str, before: str, after: str) -> None:
     text = f"{before} {word} {after}"
     place = len(before) + 1
