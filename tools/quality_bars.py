@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from quality_units import LOW_OVERLAP
+
 from memoryd.store.search.request import Mmr, SearchSettings
 
-LOW_OVERLAP = "~overlap-1-low"  # queries that share few words with their answer
 FULL = "full"  # the default settings
 PLAIN_RRF = "plain RRF"
 DECAY_OFF = "decay off"

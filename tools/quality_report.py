@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from quality_bars import DECAY_TOLERANCE, FULL, LEG_TOLERANCE
+from quality_bars import DECAY_TOLERANCE, FULL, LEG_TOLERANCE, LOW_OVERLAP
 
 BEGIN, END = "<!-- begin: written by make quality -->", "<!-- end: written by make quality -->"
 MEASURES = ("line.hit@1", "line.hit@5", "line.hit@6", "line.hit@10", "line.recall@10", "line.mrr@10", "line.ndcg@10")
@@ -28,6 +28,7 @@ def tables(result: dict[str, Any]) -> str:
         "Everything at the default settings": _default(benches),
         "What each part is worth: hit@6": _variants(benches) if _has_variants(benches) else "",
         "By words shared between question and answer: hit@6": _slices(benches),
+        "Few words shared: hit@6 of each part": _low_overlap(benches) if _has_variants(benches) else "",
     }
     return "\n".join(f"### {title}\n\n{table}" for title, table in sections.items() if table)
 
@@ -97,6 +98,13 @@ def _slices(benches: dict[str, Any]) -> str:
     return _table(
         ("set", *SLICES.values()), ((name, *(cell(bench, kind) for kind in SLICES)) for name, bench in benches.items())
     )
+
+
+def _low_overlap(benches: dict[str, Any]) -> str:
+    names = list(next(iter(benches.values()))["variants"])
+    rows = {name: [bench["variants"][each].get(LOW_OVERLAP) for each in names] for name, bench in benches.items()}
+    head = ("set", *(f"**{name}**" if name == FULL else name for name in names))
+    return _table(head, ((name, *(f"{each:.3f}" for each in row)) for name, row in rows.items() if None not in row))
 
 
 def _held(difference: float, tolerance: float) -> str:

@@ -25,6 +25,7 @@ from memoryd.store.search.metrics import first_rank, mean, percentile, wilson
 from memoryd.store.search.pipeline import Semantics
 
 CURVE = range(1, 11)
+LOW_OVERLAP = "~overlap-1-low"  # queries that share few words with their answer
 KEPT = ("queries", "line.hit@1", "line.hit@6", "line.hit@10", "line.recall@10", "line.ndcg@10", "doc.ndcg@10")
 
 
@@ -120,6 +121,11 @@ class Pool:
         interval = [round(found.low, 4), round(found.high, 4)]
         return {"beside": a, "difference": round(found.b - found.a, 4), "ci95": interval, "verdict": found.verdict}
 
+    def _share(self, variant: str, kind: str) -> float | None:
+        """hit@6 over the queries of a kind; None where there are none."""
+        has_any = any(kind in query.labels for query in self.queries)
+        return self.value("line.hit@6", kind, variant)["measured"] if has_any else None
+
     def _variant(self, variant: str) -> dict[str, Any]:
         measures = mean(score(self.queries, self.asked[variant]))
         pairs = zip(self.queries, self.asked[variant], strict=True)
@@ -128,4 +134,5 @@ class Pool:
         return {
             **{name: round(measures[name], 4) for name in KEPT if name in measures},
             "curve": [round(share, 4) for share in within],
+            LOW_OVERLAP: self._share(variant, LOW_OVERLAP),
         }

@@ -91,6 +91,7 @@ class Model:
     dimension: int
     context: int  # tokens
     source: ConvertedModel | HubFile
+    megabytes: int  # of the file
     query_prefix: str = ""  # what the model was trained to see before a query
     document_prefix: str = ""
 
@@ -126,6 +127,7 @@ CATALOGUE: Final = (
             shape=BertShape("all-MiniLM-L6-v2", heads=12, layer_norm_epsilon=1e-12),
             file="all-MiniLM-L6-v2-f16.gguf",
         ),
+        megabytes=46,
     ),
     Model(
         name="embeddinggemma-300m",
@@ -135,6 +137,7 @@ CATALOGUE: Final = (
         dimension=768,
         context=2048,
         source=HubFile(HubOrigin("ggml-org/embeddinggemma-300M-GGUF"), "embeddinggemma-300M-Q8_0.gguf"),
+        megabytes=329,
         query_prefix="task: search result | query: ",
         document_prefix="title: none | text: ",
     ),
@@ -146,6 +149,7 @@ CATALOGUE: Final = (
         dimension=1024,
         context=32768,
         source=HubFile(HubOrigin("Qwen/Qwen3-Embedding-0.6B-GGUF"), "Qwen3-Embedding-0.6B-Q8_0.gguf"),
+        megabytes=639,
         query_prefix=("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"),
     ),
     Model(
@@ -156,6 +160,19 @@ CATALOGUE: Final = (
         dimension=1024,
         context=8192,
         source=HubFile(HubOrigin("ggml-org/bge-m3-Q8_0-GGUF"), "bge-m3-q8_0.gguf"),
+        megabytes=635,
+    ),
+    Model(
+        name="multilingual-e5-small",
+        summary="multilingual, the smallest of these",
+        languages="about 100 languages",
+        license="MIT",
+        dimension=384,
+        context=512,
+        source=HubFile(HubOrigin("cstr/multilingual-e5-small-GGUF"), "multilingual-e5-small-q8_0.gguf"),
+        megabytes=132,
+        query_prefix="query: ",
+        document_prefix="passage: ",
     ),
     Model(
         name="nomic-embed-text-v2-moe",
@@ -165,6 +182,7 @@ CATALOGUE: Final = (
         dimension=768,
         context=512,
         source=HubFile(HubOrigin("nomic-ai/nomic-embed-text-v2-moe-GGUF"), "nomic-embed-text-v2-moe.Q8_0.gguf"),
+        megabytes=512,
         query_prefix="search_query: ",
         document_prefix="search_document: ",
     ),
