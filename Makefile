@@ -73,6 +73,11 @@ fuzz: $(VENV)/installed-dev
 	$(BIN)/python tests/fuzz/run.py -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 \
 		-dict=tests/fuzz/words.dict tests/fuzz/found tests/fuzz/seeds
 
+# Of what was found, what reaches something that no seed does is kept as one.
+.PHONY: fuzz-keep
+fuzz-keep: $(VENV)/installed-dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" tests/fuzz/run.py -merge=1 -max_len=4096 tests/fuzz/seeds tests/fuzz/found
+
 # The search on public benchmarks, written to docs/quality.md. The first run embeds them: about half an hour.
 quality: $(VENV)/installed
 	$(BIN)/python tools/quality.py $(ARGS)

@@ -46,6 +46,8 @@ from memoryd.store.errors import MemorydError, NotRunning
 
 Answer = dict[str, Any]
 
+EVENTS = 256  # that wait for whoever iterates over them
+
 
 class AsyncClient:
     """A connection to the daemon, made at the first call and made anew where it was lost.
@@ -90,7 +92,7 @@ class AsyncClient:
         Ends with ``NotRunning`` when the daemon stops.
         """
         params = {name: list(value) for name, value in (("events", kinds), ("workspace", workspace)) if value}
-        connection = self._connect()
+        connection = self._connect(keeps_events=True)
         try:
             result_of(await connection.ask("events.subscribe", params))
             while True:
@@ -123,7 +125,7 @@ class AsyncClient:
                 self._connection = self._connect()
             return self._connection
 
-    def _connect(self) -> _Connection:
+    def _connect(self, *, keeps_events: bool = False) -> _Connection:
         path = self._path = self._path or find_socket()
         # A Unix socket connects at once or not at all.
         raw = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -133,7 +135,7 @@ class AsyncClient:
         except OSError as error:
             raw.close()
             raise not_connected(path, error) from error
-        return _Connection(raw)
+        return _Connection(raw, keeps_events=keeps_events)
 
 
 class _Connection:
@@ -143,13 +145,15 @@ class _Connection:
     that is full says so and closes.
     """
 
-    def __init__(self, raw: socket.socket) -> None:
+    def __init__(self, raw: socket.socket, *, keeps_events: bool) -> None:
         self._socket = raw
+        self._keeps_events = keeps_events
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._last_id = 0
         self.lost = False
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()  # None: there will be no more
+        # What nobody takes stays in the daemon, which drops the oldest and says so. None: there will be no more.
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue(EVENTS)
         self._sending = asyncio.Lock()
         self._tasks = {asyncio.create_task(self._read_answers())}
 
@@ -170,7 +174,7 @@ class _Connection:
             del self._waiting[id_]
 
     async def next_event(self) -> Event:
-        event = await self._events.get()
+        event = None if self.lost and self._events.empty() else await self._events.get()
         if event is None:
             raise closed_early()
         return event
@@ -203,23 +207,24 @@ class _Connection:
                 else:
                     unread += rest
                 for line in lines:
-                    self._hand_out(parse_answer(bytes(line)))
+                    answer = parse_answer(bytes(line))
+                    if "method" not in answer:
+                        self._hand_out(answer)
+                    elif self._keeps_events and (event := Event.read(answer)):
+                        await self._events.put(event)
         except OSError:
             pass  # the same as closed
         except MemorydError as error:
             failure = error
         finally:
             self.lost = True
-            self._events.put_nowait(None)
-            for answer in self._waiting.values():
-                if not answer.done():
-                    answer.set_exception(failure)
+            if not self._events.full():  # else nobody waits for the next
+                self._events.put_nowait(None)
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(failure)
 
     def _hand_out(self, answer: Answer) -> None:
-        if "method" in answer:
-            if event := Event.read(answer):
-                self._events.put_nowait(event)
-            return
         if answer.get("id") is None and "error" in answer:
             raise_error(answer["error"])  # refused before a request was understood: whose is not known
         id_ = answer.get("id")

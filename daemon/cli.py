@@ -6,28 +6,31 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 
-from memoryd.daemon.commands import (
-    completion,
-    config,
-    doctor,
-    evaluate,
-    get,
-    index,
-    mcp,
-    model,
-    reload,
-    run,
-    search,
-    service,
-    status,
-    verify,
-    why_not,
-)
 from memoryd.daemon.commands.options import PrintVersion, add_common
 from memoryd.daemon.commands.output import print_error
 from memoryd.store.errors import ConfigInvalid, InvalidParams, MemorydError, NotRunning
+
+# In the order of the help; each has its module in ``commands``.
+COMMANDS = {
+    "run": "run",
+    "status": "status",
+    "doctor": "doctor",
+    "verify": "verify",
+    "search": "search",
+    "why-not": "why_not",
+    "get": "get",
+    "index": "index",
+    "config": "config",
+    "reload": "reload",
+    "model": "model",
+    "eval": "evaluate",
+    "service": "service",
+    "mcp": "mcp",
+    "completion": "completion",
+}
 
 OK, FAILED, USAGE, NOT_RUNNING, DEGRADED = 0, 1, 2, 3, 4
 
@@ -51,7 +54,8 @@ EXIT_CODES = {
 _EPILOG = "exit codes:\n" + "\n".join(f"  {code}  {words}" for code, words in EXIT_CODES.items()) + "\n"
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """For all commands, or for the only one that is called: the others need not be imported for it."""
     parser = argparse.ArgumentParser(
         prog="memoryd",
         description=_DESCRIPTION,
@@ -61,31 +65,17 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (
-        run,
-        status,
-        doctor,
-        verify,
-        search,
-        why_not,
-        get,
-        index,
-        config,
-        reload,
-        model,
-        evaluate,
-        service,
-        mcp,
-        completion,
-    ):
-        command.add_parser(commands, add_common)
+    for name, module in COMMANDS.items():
+        if only in (None, name):
+            import_module(f"memoryd.daemon.commands.{module}").add_parser(commands, add_common)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal that is not UTF-8 gets what it can show, not a crash
         sys.stdout.reconfigure(errors="backslashreplace")
-    arguments = build_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = build_parser(words[0] if words and words[0] in COMMANDS else None).parse_args(words)
     try:
         _arm_failpoints()
         code: int = arguments.run(arguments)

@@ -17,6 +17,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Unpack
 
 from memoryd.daemon.client_wire import (
@@ -96,7 +97,8 @@ class Client:
         with Client(self._path, timeout=None) as client:
             connection = client._connect(None)
             client._socket = connection
-            connection.sendall(encode_request(0, "events.subscribe", params))
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why before it closed
+                connection.sendall(encode_request(0, "events.subscribe", params))
             for message in client._messages(connection, None):
                 if event := Event.read(message):
                     yield event
@@ -135,11 +137,9 @@ class Client:
     def _exchange(self, method: str, params: Mapping[str, Any] | None, deadline: float | None) -> dict[str, Any]:
         self._last_id += 1
         connection = self._socket = self._socket or self._connect(deadline)
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why before it closed
             connection.settimeout(_remaining(deadline))
             connection.sendall(encode_request(self._last_id, method, params))
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # it may have said why before it closed
         for answer in self._messages(connection, deadline):
             if "method" in answer:
                 continue  # a notification is not for us

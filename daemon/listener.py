@@ -55,8 +55,8 @@ def remove_listener(path: Path, identity: SocketIdentity) -> None:
 
 def peer_uid(connection: socket.socket) -> int:
     """Who connected, as the kernel knows it."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _pid, uid, _gid = struct.unpack("3i", credentials)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
+    _pid, uid, _gid = struct.unpack("iII", credentials)
     return int(uid)
 
 

@@ -14,6 +14,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memoryd.daemon.client_results import Document, Hit, SearchResult, Status
+from memoryd.daemon.commands.output import plural
+from memoryd.daemon.commands.search import describe_degraded
 from memoryd.daemon.commands.snippets import inert
 from memoryd.store.errors import InvalidParams
 
@@ -163,9 +165,9 @@ def describe_search(result: SearchResult) -> str:
         words.append(f"Nothing found: {result.absence.reason}." if result.absence else "Nothing found.")
         words += [result.absence.hint] if result.absence and result.absence.hint else []
     if result.degraded:
-        words.append(f"By keywords alone: {result.degraded.reason}.")
+        words.append(describe_degraded(result.raw["degraded"]["leg"], result.degraded.reason))
     if result.pending_count:
-        words.append(f"{result.pending_count} files changed and are not wholly searchable yet.")
+        words.append(f"Changed and not wholly searchable yet: {plural(result.pending_count, 'file')}.")
     return "\n\n".join(words)
 
 
@@ -188,5 +190,6 @@ def describe_status(status: Status) -> str:
     for reason in status.reasons:
         words += [f"- {reason.reason}"] + ([f"  → {reason.hint}"] if reason.hint else [])
     for each in status.workspaces:
-        words.append(f"{each.name} ({each.root}): {each.indexed} files, {each.pending} pending, {each.failed} failed")
+        files = plural(each.indexed, "file")
+        words.append(f"{each.name} ({each.root}): {files}, {each.pending} pending, {each.failed} failed")
     return "\n".join(words)

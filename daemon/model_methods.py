@@ -39,13 +39,8 @@ class ModelMethods:
     def use(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Begin to fill the model's generation; what is searched now is searched until that is done."""
         request = parse_params(ModelUseRequest, params)
-        engine = self._engine
-        settings = replace(engine.config.embedder, model=request.model)
-        models = ConfiguredModels(settings, engine.paths.models_dir)
-        serving = engine.semantics.status().model
-        engine.config = replace(engine.config, embedder=settings)
-        engine.semantics.use(models)
-        log.info("model_chosen", model=request.model)
+        serving = self._engine.semantics.status().model
+        go_over(self._engine, replace(self._engine.config.embedder, model=request.model))
         return {"model": request.model, "serving": serving}
 
     def roll_back(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,6 +86,13 @@ class ModelMethods:
 
     def _bytes(self) -> int:
         return folder_bytes(self._engine.paths.vectors_dir) + self._engine.cache.bytes_on_disk()
+
+
+def go_over(engine: Engine, settings: Settings) -> None:
+    """Have the notes embedded by the model of these settings; until that is done the one before is searched by."""
+    engine.config = replace(engine.config, embedder=settings)
+    engine.semantics.use(ConfiguredModels(settings, engine.paths.models_dir))
+    log.info("model_chosen", model=settings.model)
 
 
 def made_with(settings: Settings, generation: Generation) -> Settings:

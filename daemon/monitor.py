@@ -48,7 +48,7 @@ class Monitor:
         loop = asyncio.get_running_loop()
         while self._events.wanted(*self._looks):
             pulse = self._pulse()
-            if pulse != seen or not self._told:
+            if pulse != seen or not self._told.get("progress"):  # a client that is new while we look is told too
                 await self._look("progress")
             if pulse != seen or not self._told.get("health") or loop.time() >= health_at:
                 await self._look("health")

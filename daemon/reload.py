@@ -9,6 +9,7 @@ import structlog
 
 from memoryd.daemon.config import Config
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.model_methods import go_over
 from memoryd.daemon.notify import Notifier
 from memoryd.daemon.reloaded import Reloaded, compare
 from memoryd.daemon.watchers import Watchers
@@ -62,8 +63,11 @@ class Reload:
 
     async def _take_on(self) -> Reloaded:
         wanted = await asyncio.to_thread(self._load)
-        difference = compare(self._engine.config, wanted)
+        running = self._engine.config
+        difference = compare(running, wanted)
         await asyncio.to_thread(self._engine.reconfigure, difference.config)
+        if difference.config.embedder != running.embedder:
+            go_over(self._engine, difference.config.embedder)
         for follow in self._followers:
             follow(difference.config)
         await asyncio.to_thread(self._look_anew)

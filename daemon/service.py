@@ -100,7 +100,7 @@ def uninstall(folder: Path, manager: ServiceManager, *, force: bool) -> Steps:
     ours = [name for name, text in found.items() if is_untouched(text) or (force and is_ours(text))]
     if ours:
         manager.run("disable", "--now", *ours)
-        yield f"stopped {' and '.join(ours)} and disabled it"
+        yield f"stopped and disabled {' and '.join(ours)}"
     for name in found:
         if name not in ours:
             why = "changed by hand, --force removes it" if is_ours(found[name]) else "not ours"

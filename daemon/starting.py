@@ -19,6 +19,7 @@ _PATIENCE_S = 60.0
 _GRACE_S = 5.0
 _POLL_S = 0.05
 _SHOWN_CHARS = 500  # of what it said last
+_LONGEST_LOG = 1_000_000
 
 
 def start_daemon(config: Config, paths: Paths, config_file: Path | None) -> None:
@@ -31,7 +32,10 @@ def start_daemon(config: Config, paths: Paths, config_file: Path | None) -> None
     log = paths.data_dir / "started.log"
     ensure_private(paths.data_dir)
     level = {} if "log.level" in config.origin else {"MEMORYD_LOG__LEVEL": "warning"}
-    with log.open("wb") as output:
+    with log.open("ab") as output:  # another that runs already may write to it too
+        if output.tell() > _LONGEST_LOG:
+            output.truncate(0)
+        begins = output.tell()
         process = subprocess.Popen(
             _command(config_file),
             env=os.environ | level,
@@ -46,7 +50,7 @@ def start_daemon(config: Config, paths: Paths, config_file: Path | None) -> None
             gave_up = True
             deadline = time.monotonic() + _GRACE_S
         if time.monotonic() > deadline:
-            raise NotRunning("memoryd was started, but does not answer.", hint=_last_words(log))
+            raise NotRunning("memoryd was started, but does not answer.", hint=_last_words(log, begins))
         time.sleep(_POLL_S)
 
 
@@ -67,6 +71,6 @@ def _answers(paths: Paths) -> bool:
     return True
 
 
-def _last_words(log: Path) -> str:
-    said = log.read_text(errors="replace").strip()[-_SHOWN_CHARS:]
+def _last_words(log: Path, begins: int) -> str:
+    said = log.read_bytes()[begins:].decode(errors="replace").strip()[-_SHOWN_CHARS:]
     return f"It said: {said}" if said else f"Its log is {log}; 'memoryd run' shows it in the foreground."

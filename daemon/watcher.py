@@ -32,6 +32,7 @@ _WANTED = [  # opening and reading a file is no change, so the kernel is not ask
     events.FileClosedEvent,
     events.FileCreatedEvent,
     events.FileModifiedEvent,
+    events.FileAttribEvent,  # who may read it
     events.FileMovedEvent,
     events.FileDeletedEvent,
     events.DirCreatedEvent,

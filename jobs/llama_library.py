@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 from collections import deque
@@ -36,6 +37,9 @@ def load_llama() -> Any:
         _log_callback = llama_cpp.llama_log_callback(keep_complaint)
         llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
+        for name in ("outnull_file", "errnull_file"):  # the package opens them for itself, and closes them never
+            if file := getattr(getattr(llama_cpp, "_utils", None), name, None):
+                atexit.register(file.close)
     return llama_cpp
 
 

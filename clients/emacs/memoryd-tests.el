@@ -32,6 +32,13 @@
   (should (equal (line-number-at-pos) 41))
   (should (looking-at "We replaced the cron jobs")))
 
+(ert-deftest memoryd-workspace-served-since-a-reload-is-found ()
+  :tags '(daemon)
+  (setq memoryd--roots (list (memoryd--live-connection) '("other" . "/elsewhere")))
+  (memoryd-tests--choosing (lambda (_table names) (car names))
+    (memoryd-search "systemd timers"))
+  (should (equal buffer-file-name (memoryd-tests--note "memory/a long name.md"))))
+
 (ert-deftest memoryd-hits-are-offered-best-first-with-what-they-say ()
   :tags '(daemon)
   (memoryd-tests--choosing

@@ -144,7 +144,9 @@ here may be asked twice, so it is when the daemon went meanwhile."
 
 (defun memoryd--file (hit)
   "Return the file that HIT stands in."
-  (unless (eq (car memoryd--roots) (memoryd--live-connection))
+  ;; A daemon that read its configuration again may serve other workspaces.
+  (unless (and (eq (car memoryd--roots) (memoryd--live-connection))
+               (assoc (plist-get hit :workspace) (cdr memoryd--roots)))
     (let ((status (memoryd-request :status nil)))
       (setq memoryd--roots
             (cons memoryd--connection
@@ -199,7 +201,10 @@ They are the results of the socket's method `search'."
                                   (concat " → " (plist-get absence :hint)) ""))
                     "")))
     (when degraded
-      (message "By keywords alone: %s" (plist-get degraded :reason)))
+      (message "%s: %s"
+               (if (equal (plist-get degraded :leg) "vector") "By keywords alone"
+                 "Not all of it was searched")
+               (plist-get degraded :reason)))
     hits))
 
 (defun memoryd--candidates (hits)

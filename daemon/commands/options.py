@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -65,4 +66,5 @@ class PrintVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
 
-        parser.exit(message=f"memoryd {version('memoryd')}\n")
+        sys.stdout.write(f"memoryd {version('memoryd')}\n")  # a message of exit's would go to stderr
+        parser.exit()

@@ -14,7 +14,7 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         "reload",
         help="have the daemon read its configuration again",
         description="Have the running daemon read its configuration again, as SIGHUP does. What can change at once "
-        "does (workspaces, search, index, limits, schedule, log, language model); what cannot is named. With problems "
+        "does (workspaces, search, index, the models, limits, schedule, log); what cannot is named. With problems "
         "in the configuration the former one stays in force, and the exit code is 2.",
     )
     add_common(parser)

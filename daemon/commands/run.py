@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from memoryd.daemon.app import serve
+    from memoryd.daemon.crash_report import keep_crash_reports
     from memoryd.daemon.logs import configure_logs
     from memoryd.daemon.paths import find_paths
 
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = read_config()
     paths = find_paths(config, os.environ)
     configure_logs(config.log.level, config.log.format, include_text=config.log.include_text)
+    keep_crash_reports(os.environ)
     for note in config.notes if config.workspaces else ():  # with none, the notes are the error
         say(note)
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memoryd.daemon.commands.assignments import search_table
 from memoryd.daemon.commands.explanation import explain_answer, explain_hit
 from memoryd.daemon.commands.options import AddCommon, connect
-from memoryd.daemon.commands.output import console, plural, print_json, say
+from memoryd.daemon.commands.output import plural, print_json, say
+from memoryd.daemon.commands.painting import Painted, Screen, find_screen
 from memoryd.daemon.commands.snippets import inert, shorten_snippet
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 VISIBILITY = ("scope", "exclude", "after", "before", "as_of", "include_superseded")
 
@@ -131,7 +129,7 @@ def print_caveats(answer: dict[str, Any]) -> None:
         if absence and absence["hint"]:
             say(f"  → {absence['hint']}")
     if answer["degraded"]:
-        say(f"By keywords alone: {answer['degraded']['reason']}.")
+        say(describe_degraded(answer["degraded"]["leg"], answer["degraded"]["reason"]))
         if answer["degraded"]["hint"]:
             say(f"  → {answer['degraded']['hint']}")
     print_hyde(answer["hyde"])
@@ -152,6 +150,11 @@ def print_rerank(rerank: dict[str, Any] | None) -> None:
     say(f"  → {rerank['hint']}")
 
 
+def describe_degraded(leg: str, reason: str | None) -> str:
+    what = "By keywords alone" if leg == "vector" else "Not all of it was searched"
+    return f"{what}: {reason}." if reason else f"{what}."
+
+
 def print_hyde(hyde: dict[str, Any] | None) -> None:
     if hyde is None:
         return
@@ -168,35 +171,26 @@ def outdated(hit: dict[str, Any]) -> str:
 
 
 def _print_pretty(answer: dict[str, Any]) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    out = console()
+    screen = find_screen()
     for number, hit in enumerate(answer["results"], start=1):
-        title = Text.assemble(
-            (f"{number:>2}  ", "dim"),
-            (inert(hit["citation"]), "bold cyan"),
-            (f"   {hit['score']:.2f}", "green"),
-        )
+        title = Painted().append(f"{number:>2}  ", "dim").append(inert(hit["citation"]), "bold cyan")
+        title.append(f"   {hit['score']:.2f}", "green")
         if hit["heading"]:
             title.append(f"   {inert(hit['heading'])}", "yellow")
-        out.print(title, overflow="ellipsis", no_wrap=True)
+        screen.show(title, crop=True)
         if "superseded" in hit:
-            out.print(Padding(Text(outdated(hit), style="red"), (0, 0, 0, 4)))
-        out.print(Padding(shorten_snippet(hit, _SNIPPET_LINES), (0, 0, 0, 4)))
+            screen.show(Painted().append(inert(outdated(hit)), "red"), indent=4)
+        screen.show(shorten_snippet(hit, _SNIPPET_LINES), indent=4)
         if "explain" in hit:
-            _print_dim(out, explain_hit(hit, answer["results"]))
-        out.print()
+            _print_dim(screen, explain_hit(hit, answer["results"]))
+        sys.stdout.write("\n")
     if answer["results"]:
-        out.print(f"[dim]{plural(len(answer['results']), 'hit')} in {answer['took_ms']:.0f} ms[/dim]")
+        screen.show(Painted().append(f"{plural(len(answer['results']), 'hit')} in {answer['took_ms']:.0f} ms", "dim"))
     if "weights" in answer:
-        out.print()
-        _print_dim(out, explain_answer(answer))
+        sys.stdout.write("\n")
+        _print_dim(screen, explain_answer(answer))
 
 
-def _print_dim(out: Console, lines: list[str]) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
+def _print_dim(screen: Screen, lines: list[str]) -> None:
     for line in lines:
-        out.print(Padding(Text(inert(line), style="dim"), (0, 0, 0, 4)))
+        screen.show(Painted().append(inert(line), "dim"), indent=4)

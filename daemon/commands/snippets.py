@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.text import Text
+from memoryd.daemon.commands.painting import ELLIPSIS, Painted
 
-ELLIPSIS = "…"
 _MARKED = "bold underline"
 # Each becomes one character, so that places in the text stay what they are.
 _LINE = (
@@ -28,10 +26,8 @@ def inert(words: str) -> str:
     return words.translate(_LINE)
 
 
-def shorten_snippet(hit: dict[str, Any], most: int) -> Text:
+def shorten_snippet(hit: dict[str, Any], most: int) -> Painted:
     """At most so many lines of the snippet, blank ones left out: those of the best passage, and others around it."""
-    from rich.text import Text
-
     snippet = hit["snippet"].translate(_LINES)
     lines = snippet.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
@@ -40,15 +36,15 @@ def shorten_snippet(hit: dict[str, Any], most: int) -> Text:
     best = range(hit["best"]["start_line"] - hit["snippet_line"], hit["best"]["end_line"] - hit["snippet_line"] + 1)
     first = choose_window([number in best for number in filled], [len(marks[number]) for number in filled], most)
     shown = filled[first : first + most]
-    text = Text()
+    text = Painted()
     if first > 0 and not lines[shown[0]].startswith(ELLIPSIS):
         text.append(f"{ELLIPSIS} ")
     for number in shown:
-        offset = len(text) - starts[number]
+        offset = len(text.plain) - starts[number]
         text.append(f"{lines[number]}\n")
         for start, end in marks[number]:
             text.stylize(_MARKED, start + offset, min(end, starts[number + 1] - 1) + offset)
-    text.right_crop(1)
+    text.plain = text.plain[:-1]
     if first + most < len(filled) and not text.plain.endswith(ELLIPSIS):
         text.append(f" {ELLIPSIS}")
     return text

@@ -90,7 +90,9 @@ def _needs(status: dict[str, Any]) -> list[RenderableType]:
 def _speed(measures: dict[str, Any]) -> str:
     search, process = measures["requests"].get("search"), measures["process"]
     speed = f"no query in the last {span(measures['window_s'])}"
-    if search and search["in_window"]:
+    if search and search["in_window"] == 1:
+        speed = f"one query in the last {span(measures['window_s'])}, {search['p50_ms']:.1f} ms"
+    elif search and search["in_window"]:
         half, most, nearly_all = (f"{search[f'{name}_ms']:.1f} ms" for name in ("p50", "p95", "p99"))
         speed = f"half of {search['in_window']:,} queries within {half}, 95 % {most}, 99 % {nearly_all}"
     return f"{speed} · memory {size(process['resident_bytes'])} · CPU {span(process['cpu_s'])} since the start"

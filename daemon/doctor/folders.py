@@ -39,14 +39,14 @@ class FolderFacts:
 
 def gather_folder(path: Path) -> FolderFacts:
     there = path
-    while not there.exists() and there != there.parent:
+    while not _exists(there) and there != there.parent:
         there = there.parent
     found, room = there.stat(), os.statvfs(there)
     return FolderFacts(
         path=path,
-        exists=path.exists(),
+        exists=there == path,
         is_folder=there.is_dir(),
-        is_symlink=path.is_symlink(),
+        is_symlink=there == path and path.is_symlink(),
         owner=found.st_uid,
         mode=stat.S_IMODE(found.st_mode),
         writable=os.access(there, os.W_OK | os.X_OK, effective_ids=True),
@@ -54,6 +54,14 @@ def gather_folder(path: Path) -> FolderFacts:
         free_inodes=room.f_favail if room.f_files else None,
         file_system=file_system_of(there, read_mounts()),
     )
+
+
+def _exists(path: Path) -> bool:
+    """Whether it can be looked at; what is behind a closed door cannot, and the door is the nearest that can."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def check_folder(name: str, setting: str, facts: FolderFacts, uid: int) -> Finding:

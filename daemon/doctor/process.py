@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,11 +16,10 @@ from typing import Any
 
 from memoryd.daemon.client import Client
 from memoryd.daemon.config import Config
+from memoryd.daemon.descriptors import RESERVED
 from memoryd.daemon.doctor.finding import Finding, ok, problem, warning
 from memoryd.daemon.paths import Paths
 from memoryd.store.errors import MemorydError
-
-_OWN_FILES = 200  # descriptors that the stores, the watcher and the libraries take
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def gather_process(paths: Paths) -> ProcessFacts:
         mode = None
     daemons = list(_daemons())
     holder = next((pid for pid in daemons if _has_open(pid, paths.lock_file)), None)
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # a daemon raises its own as far as it may
     return ProcessFacts(
         status=status,
         silence=silence,
@@ -56,7 +56,7 @@ def gather_process(paths: Paths) -> ProcessFacts:
         socket_mode=mode,
         holder=holder,
         others=tuple(pid for pid in daemons if pid != holder and pid != (status or {}).get("pid")),
-        open_files_limit=_its_limit(status) or limit,
+        open_files_limit=_its_limit(status) or (sys.maxsize if limit == resource.RLIM_INFINITY else limit),
     )
 
 
@@ -122,7 +122,7 @@ def check_others(facts: ProcessFacts) -> Finding:
 
 
 def check_open_files(facts: ProcessFacts, config: Config) -> Finding:
-    need = config.server.max_connections + _OWN_FILES
+    need = config.server.max_connections + RESERVED
     if facts.open_files_limit < need:
         return warning(
             "open files",

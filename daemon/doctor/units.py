@@ -14,7 +14,7 @@ from memoryd.daemon.doctor.finding import Finding, ok, problem, warning
 from memoryd.daemon.paths import xdg_folder
 
 UNITS = ("memoryd.service", "memoryd.socket")
-_REINSTALL = "memoryd service install, then systemctl --user daemon-reload && systemctl --user restart memoryd"
+_REINSTALL = "memoryd service install"
 # What the installation writes to fit this machine; everything else is as it was packaged.
 _FITTED = ("ExecStart", "ExecStartPre", "ExecReload", "Environment", "ListenStream", "PrivateTmp", "ReadWritePaths")
 # Where a user may have no namespaces the installation leaves out what begins so, up to an empty line.
@@ -65,7 +65,7 @@ def check_unit(facts: UnitFacts) -> Finding:
         return warning(
             facts.name,
             f"{facts.path} is not as this version brings it: {', '.join(differing)}",
-            f"{_REINSTALL}; keep changes of your own with systemctl --user edit {facts.name}",
+            f"{_REINSTALL} (--force if you changed it; keep your changes with systemctl --user edit {facts.name})",
         )
     changed = f", changed by {', '.join(facts.drop_ins)}" if facts.drop_ins else ""
     return ok(facts.name, f"{facts.path} is as this version brings it{changed}")

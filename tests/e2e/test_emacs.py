@@ -46,7 +46,7 @@ def run_tests(machine: Machine, tag: str, **env: str) -> int:
 def test_package_searches_jumps_and_tells(notes: Machine) -> None:
     with notes.daemon() as daemon:
         daemon.settle()
-        assert run_tests(notes, "daemon") == 8
+        assert run_tests(notes, "daemon") == 9
 
 
 def test_daemon_restarted_under_an_open_editor_is_not_noticed(notes: Machine) -> None:

@@ -69,6 +69,21 @@ def test_switch_rollback_and_prune_under_a_running_daemon(machine: Machine, othe
         assert embedder(daemon)["fingerprint"] == first
 
 
+def test_reload_of_a_configuration_with_another_model_begins_the_switch(machine: Machine, other_model: Path) -> None:
+    machine.write("memory/a.md", "The keeper of the lighthouse sleeps.\n")
+    machine.config_file.parent.mkdir(parents=True, exist_ok=True)
+    machine.config_file.write_text("")
+    with machine.daemon("--config", str(machine.config_file)) as daemon:
+        daemon.settle()
+        first = embedder(daemon)["fingerprint"]
+        machine.config_file.write_text(f'[embedder]\nmodel = "{other_model}"\n')
+        done = machine.run("reload")
+        assert (done.returncode, "changed  embedder.model" in done.stderr) == (0, True), done.stderr
+        eventually(lambda: embedder(daemon)["fingerprint"] not in (None, first), what="the flip")
+        assert daemon.call("search", query="who sleeps")["degraded"] is None
+        assert daemon.call("reload") == {"changed": [], "needs_restart": []}
+
+
 def test_kill_in_the_middle_of_a_switch_is_resumed(machine: Machine, other_model: Path) -> None:
     fill(machine)
     daemon = machine.start()

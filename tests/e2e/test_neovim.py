@@ -43,7 +43,7 @@ def run_tests(machine: Machine, expect: str) -> str:
 def test_plugin_searches_jumps_and_tells(notes: Machine) -> None:
     with notes.daemon() as daemon:
         daemon.settle()
-        assert run_tests(notes, "daemon").count("ok ") == 12
+        assert run_tests(notes, "daemon").count("ok ") == 13
 
 
 def test_plugin_says_what_to_do_without_a_daemon(machine: Machine) -> None:

@@ -19,6 +19,7 @@ from memoryd.daemon.client_wire import IDEMPOTENT
 from memoryd.daemon.requests import GetRequest, SearchRequest
 from memoryd.store.errors import InvalidParams, MemorydError, NotFound, NotRunning
 from tests.support.daemon import PROGRAM, Machine
+from tests.support.terminal import terminal
 
 
 @pytest.fixture
@@ -136,11 +137,11 @@ COLD = [
 ]
 
 
-def cpu_seconds(command: list[str], environment: dict[str, str]) -> float:
+def cpu_seconds(command: list[str], environment: dict[str, str], stdout: int = subprocess.DEVNULL) -> float:
     """What a process costs, at best of a few: noise only ever adds."""
 
     def once() -> float:
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, env=environment, stdout=stdout, stderr=subprocess.DEVNULL)
         _, _, usage = os.wait4(process.pid, 0)
         process.returncode = 0
         return usage.ru_utime + usage.ru_stime
@@ -171,3 +172,27 @@ def test_cold_search_and_status_import_nothing_heavy_and_cost_a_blink(notes: Mac
         bare = measure([sys.executable, "-c", "pass"])
         assert measure([str(PROGRAM), "search", "puppy"]) < 15 * bare
         assert measure([str(PROGRAM), "status"]) < 15 * bare
+
+
+def test_cold_search_on_a_terminal_imports_no_more_than_in_a_pipe(notes: Machine) -> None:
+    environment = notes.environment() | {"TERM": "xterm-256color"}
+    with notes.daemon() as daemon:
+        daemon.settle()
+        command = [sys.executable, "-X", "importtime", str(PROGRAM), "search", "puppy"]
+        with terminal(command, environment, notes.folder) as shown:
+            assert shown.wait() == 0
+        imported = {line.rpartition("|")[2].strip() for line in shown.shown.splitlines() if "import time:" in line}
+        assert "memoryd.daemon.commands.painting" in imported
+        assert "\x1b[1;36mmemory/pets.md#L1-L3\x1b[0m" in shown.raw
+        assert not {name.partition(".")[0] for name in imported} & (HEAVY | {"rich"})
+        others = {name for name in imported if name.startswith("memoryd.daemon.commands.")}
+        assert not others & {f"memoryd.daemon.commands.{name}" for name in ("run", "status", "service", "model")}
+
+        leader, follower = os.openpty()
+        try:
+            on_terminal = cpu_seconds([str(PROGRAM), "search", "puppy"], environment, follower)
+        finally:
+            os.close(follower)
+            os.close(leader)
+        assert on_terminal < 15 * cpu_seconds([sys.executable, "-c", "pass"], environment)
+        assert on_terminal < 1.3 * cpu_seconds([str(PROGRAM), "search", "puppy"], environment)

@@ -71,20 +71,20 @@ def test_everything_that_can_change_does_and_the_rest_is_named(notes: Machine) -
             notes,
             "[search]\nlimit = 1\n[index]\nchunk_tokens = 128\noverlap_tokens = 0\n[log]\nlevel = 'debug'\n"
             "[schedule]\nreconcile_minutes = 500\n[server]\nmax_request_bytes = 2048\n"
-            "[embedder]\nmodel = 'bge-m3'\nthreads = 1\n[llm]\nprovider = 'none'\n",
+            "[embedder]\nbatch_tokens = 256\nthreads = 1\n[llm]\nprovider = 'none'\n",
         )
         done = notes.run("reload")
         assert done.returncode == 0, done.stderr
         assert "changed  search.limit" in done.stderr
-        assert "waits    embedder.model: read only when memoryd starts" in done.stderr
-        assert notes.json("reload") == {"changed": [], "needs_restart": ["embedder.model", "embedder.threads"]}
+        assert "waits    embedder.threads: read only when memoryd starts" in done.stderr
+        assert notes.json("reload") == {"changed": [], "needs_restart": ["embedder.threads", "embedder.batch_tokens"]}
 
         daemon.settle()
         assert len(daemon.call("search", query="words of paragraph")["results"]) == 1
         eventually(lambda: daemon.call("status", brief=True)["chunks"] > chunks, what="smaller chunks")
         assert daemon.events("request"), "the log says more"
         status = notes.run("status")
-        assert "embedder.model · embedder.threads" in status.stdout
+        assert "embedder.threads · embedder.batch_tokens" in status.stdout
         assert status.returncode == 0
         assert daemon.call("status")["scheduler"]["reconcile"] > daemon.call("status")["scheduler"]["maintain"]
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import sys
 from collections.abc import Iterator
@@ -173,6 +174,45 @@ def test_stop_stops_the_socket_too_and_start_brings_both_back(installed: Service
     before = installed.pid()
     assert installed.memoryd("service", "restart").returncode == 0
     assert installed.pid() != before
+
+
+def test_logs_are_the_users_own_journal(installed: Service) -> None:
+    installed.memoryd("search", "puppy")
+    eventually(lambda: "query_done" in installed.memoryd("service", "logs").stdout, what="the query is in the log")
+    assert len(installed.memoryd("service", "logs", "--lines", "2").stdout.strip().splitlines()) == 2
+    entries = [json.loads(line) for line in installed.memoryd("service", "logs", "--json").stdout.splitlines()]
+    assert {"serving", "job_done", "query_done"} <= {entry.get("MEMORYD_EVENT") for entry in entries}
+    about = ({entry.get("_SYSTEMD_USER_UNIT"), entry.get("USER_UNIT")} for entry in entries)  # systemd's own words too
+    assert all("memoryd.service" in units for units in about)
+
+    with installed.manager.start(PROGRAM, "service", "logs", "--follow", "--lines", "0") as following:
+        try:
+            assert following.stdout
+            output = following.stdout.fileno()
+
+            def told() -> bool:
+                installed.memoryd("search", "puppy")
+                return bool(select.select([output], [], [], 0)[0]) and b"query_done" in os.read(output, 65536)
+
+            eventually(told, what="the query is in the log that is followed")
+        finally:
+            installed.manager.run("pkill", "-U", str(UID), "journalctl")
+
+
+def test_crash_of_a_native_library_leaves_a_report_that_the_next_start_tells_of(installed: Service) -> None:
+    """StateDirectory= is ~/.local/state/memoryd, before systemd 254 ~/.config/memoryd: private, and writable inside."""
+    folder = next(each for each in (".local/state/memoryd", ".config/memoryd") if (installed.home / each).exists())
+    assert (installed.home / folder).stat().st_mode & 0o777 == 0o700
+    assert installed.property("StateDirectory") == "memoryd"
+    before = installed.pid()
+    installed.manager.run("kill", "-SEGV", before)
+    eventually(lambda: installed.pid() not in ("0", before), what="the service was restarted")
+    (told,) = eventually(lambda: installed.journal("MEMORYD_EVENT=crashed_last_time"))
+    assert "Segmentation fault" in told["MEMORYD_REASON"]
+    report = (installed.home / folder / "crash.last.log").read_text()
+    assert "Current thread" in report or "Thread 0x" in report
+    assert "puppy" not in report
+    assert installed.json("search", "puppy")["results"]
 
 
 def test_watchdog_ends_a_daemon_that_hangs(installed: Service) -> None:

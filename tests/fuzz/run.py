@@ -1,3 +1,4 @@
+#!/usr/bin/env python
 """Atheris over the harness: ``make fuzz``. Arguments are libFuzzer's."""
 
 from __future__ import annotations

@@ -128,6 +128,9 @@ def test_first_line_is_the_verdict_then_what_to_do_then_facts(status: Status) ->
 
 def test_plain_status_tells_the_speed(status: Status) -> None:
     assert any("half of 2 queries within 1.5 ms" in line and "memory" in line for line in printed(status))
+    one = copy.deepcopy(status)
+    one["measures"]["requests"]["search"]["in_window"] = 1
+    assert any("one query in the last 5 min, 1.5 ms" in line for line in printed(one))
 
 
 # -- one screen -------------------------------------------------------------------------------------------

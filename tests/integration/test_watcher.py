@@ -19,7 +19,7 @@ import pytest
 
 from memoryd.daemon.config import IGNORE, INCLUDE
 from memoryd.daemon.watcher import Watcher
-from memoryd.jobs.workspace import Workspace
+from memoryd.jobs.workspace import Workspace, signature_of
 from memoryd.store.errors import StoreFull
 from tests.support.engine import Memory
 from tests.support.waiting import eventually
@@ -82,6 +82,15 @@ def test_edited_appended_and_truncated_file_is_followed(memory: Memory) -> None:
         os.truncate(file, len("The night"))  # no file is closed by this
         finds(memory, "violin")
         finds(memory, "night", "memory/a.md")
+
+
+def test_change_of_the_permissions_alone_is_noticed(memory: Memory) -> None:
+    """What could not be read can be; and of what always could, nothing stays pending."""
+    file = memory.write("memory/a.md", "The lighthouse keeper.\n")
+    with watched(memory):
+        file.chmod(0o600)
+        wanted = signature_of(file.stat())
+        eventually(lambda: memory.live.documents.known("notes")["memory/a.md"].signature == wanted)
 
 
 def test_file_written_by_a_program_that_never_closes_it_is_found(memory: Memory) -> None:
@@ -308,7 +317,6 @@ def test_noise_and_reading_are_no_changes(tmp_path: Path) -> None:
         (tmp_path / "src").mkdir()
         (tmp_path / "README.md").write_text("x")
         (tmp_path / "memory/a.md").read_text()
-        (tmp_path / "memory/a.md").chmod(0o600)
         list((tmp_path / "memory").iterdir())
         log.wait_for_marker(tmp_path)
         assert set(log.files) == {"memory/marker.md"}

@@ -48,9 +48,17 @@ mount -t tmpfs -o mode=755 tmpfs /home
 mkdir "$HOME_OF_USER"
 mount --bind "$HOME_OUTSIDE" "$HOME_OF_USER"
 mount --bind /dev/null /dev/kmsg  # the kernel is not asked
+mount -t tmpfs -o mode=755 tmpfs /var/log
+mkdir /var/log/journal  # where users have journals of their own, which they may read
+touch /run/systemd/journal/flushed
 /lib/systemd/systemd-journald > "$STAGE/journald.log" 2>&1 &
 while ! test -S /run/systemd/journal/socket; do sleep 0.05; done
-setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups env -i PATH="$PATH" HOME="$HOME_OF_USER" LANG=C.UTF-8 \
+# The journal tells a user's unit by where the group of its processes is, as a login puts it.
+group=/sys/fs/cgroup/user.slice/user-$USER_ID.slice/user@$USER_ID.service
+mkdir -p "$group"
+chown -R "$USER_ID" "$group"
+sh -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$group" \
+    setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups env -i PATH="$PATH" HOME="$HOME_OF_USER" LANG=C.UTF-8 \
     XDG_RUNTIME_DIR="/run/user/$USER_ID" /lib/systemd/systemd --user --unit=default.target --log-target=journal \
     > "$STAGE/manager.log" 2>&1 &
 wait
@@ -87,23 +95,32 @@ class UserManager:
         """As the user sees it; from outside it cannot be seen."""
         return Path(f"/run/user/{UID}")
 
-    def run(self, *words: str | Path, root: bool = False, **env: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str | Path, root: bool = False) -> subprocess.CompletedProcess[str]:
         """A command as the user, in a shell's environment."""
+        with self.start(*words, root=root) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+
+    def start(self, *words: str | Path, root: bool = False) -> subprocess.Popen[str]:
+        """The same, without waiting for its end."""
         become = [] if root else ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
-        return subprocess.run(
+        return subprocess.Popen(
             ["nsenter", f"--target={self._inside}", "--mount", "--pid", "--cgroup", *become, *words],
             env={
                 "PATH": os.environ["PATH"],
                 "HOME": str(self.home),
                 "LANG": "C.UTF-8",
                 "XDG_RUNTIME_DIR": str(self.runtime),
-                **env,
             },
             cwd="/",
-            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=PATIENCE_S,
-            check=False,
         )
 
     def log(self) -> str:

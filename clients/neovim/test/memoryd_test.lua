@@ -49,6 +49,33 @@ function tests.search_fills_the_quickfix_list_and_enter_jumps_to_the_line()
   equal(here(), { notes .. '/memory/a long name.md', 41 })
 end
 
+function tests.workspace_that_the_daemon_serves_since_a_reload_is_found()
+  local ask = rpc.request
+  rpc.close() -- so that the folders are asked for, and the answer is the one from before
+  rpc.request = function(method, params, callback)
+    if method == 'status' then
+      callback(nil, { workspaces = {} })
+    else
+      ask(method, params, callback)
+    end
+  end
+  local found
+  memoryd.search('systemd timers', {}, function(_, _, items)
+    found = items
+  end)
+  wait(function()
+    return found
+  end)
+  rpc.request, found = ask, nil
+  memoryd.search('systemd timers', {}, function(_, _, items)
+    found = items
+  end)
+  wait(function()
+    return found
+  end)
+  equal(found[1].filename, notes .. '/memory/a long name.md')
+end
+
 function tests.p_in_the_quickfix_window_previews_the_hit()
   vim.cmd('MemorySearch systemd timers')
   wait(function()

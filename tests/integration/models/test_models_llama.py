@@ -124,3 +124,9 @@ def test_vectors_outlive_the_next_call_and_the_model(default_model: Path) -> Non
     embedder.embed_query("second")
     embedder.close()
     assert np.array_equal(vector, kept)
+
+
+def test_library_leaves_no_file_open_at_the_end() -> None:
+    words = ["-W", "error", "-c", "from memoryd.jobs.llama_library import load_llama; load_llama()"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

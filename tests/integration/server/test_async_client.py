@@ -174,3 +174,62 @@ def test_answer_of_many_megabytes_is_read_whole(running_server, path):
 
     with running_server(path, {"big": Method(lambda params: "x" * 8_000_000)}):
         asyncio.run(ask())
+
+
+async def take_all(events, seen):
+    while True:
+        seen.append((await anext(events)).raw["seq"])
+
+
+def test_events_that_nobody_takes_wait_in_the_daemon_not_in_the_client(path):
+    """A client that falls behind stops reading, so that the daemon's own bound is the one that counts."""
+    count = 5000
+
+    async def flood(reader, writer):
+        request = json.loads(await reader.readline())
+        writer.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {}}).encode() + b"\n")
+        for number in range(count):
+            params = {"seq": number, "filler": "x" * 1000}
+            writer.write(json.dumps({"jsonrpc": "2.0", "method": "events.document", "params": params}).encode() + b"\n")
+            try:
+                async with asyncio.timeout(1.0):
+                    await writer.drain()
+            except TimeoutError:
+                stuck.set_result(number)
+                await writer.drain()
+                for rest in range(number + 1, number + 11):
+                    params = {"seq": rest}
+                    line = json.dumps({"jsonrpc": "2.0", "method": "events.document", "params": params})
+                    writer.write(line.encode() + b"\n")
+                return
+
+    async def follow():
+        nonlocal stuck
+        stuck = asyncio.get_running_loop().create_future()
+        async with odd_server(path, flood), AsyncClient(path) as client:
+            events = client.events("document")
+            seen = [(await anext(events)).raw["seq"]]
+            last = await stuck
+            assert last < count / 2
+            with pytest.raises(errors.NotRunning):
+                await take_all(events, seen)
+            assert seen == list(range(last + 11))  # none is lost on the way, none twice
+
+    stuck = None
+    path.parent.mkdir()
+    asyncio.run(follow())
+
+
+def test_events_of_a_connection_for_calls_do_not_hold_up_its_answers(path):
+    async def chatty(reader, writer):
+        while line := await reader.readline():
+            writer.write(b'{"jsonrpc": "2.0", "method": "events.health", "params": {}}\n' * 1000)
+            answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": "pong"}
+            writer.write(json.dumps(answer).encode() + b"\n")
+
+    async def ask():
+        async with odd_server(path, chatty), AsyncClient(path, timeout=20) as client:
+            assert [await client.call("ping") for _ in range(3)] == ["pong"] * 3
+
+    path.parent.mkdir()
+    asyncio.run(ask())

@@ -259,3 +259,22 @@ def test_importing_the_client_imports_nothing_heavy():
     assert not heavy & (set(done.stdout.split()) - set(at_start.stdout.split()))
     room = {"memoryd.daemon", "memoryd.daemon.client", "memoryd.daemon.client_wire"}
     assert ours == room | {"memoryd.store", "memoryd.store.errors"}
+
+
+def test_subscriber_that_is_refused_while_it_still_asks_learns_why(path):
+    path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def refuse():
+            connection, _ = listener.accept()
+            error = {"code": -32021, "message": "full", "data": {"code": "busy", "hint": None, "retryable": True}}
+            connection.sendall(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode() + b"\n")
+            connection.close()
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        with Client(path) as client, pytest.raises(errors.Busy):
+            next(client.events(workspace=["x" * 4_000_000]))  # longer than the kernel takes without a reader
+        refusing.join(20)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shlex
 from datetime import date
+from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.cli import build_parser
+from memoryd.daemon import commands
+from memoryd.daemon.cli import COMMANDS, build_parser
 from memoryd.daemon.command_line import search_command
+from memoryd.daemon.commands.outline import outline
 from memoryd.daemon.commands.search import read_options
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import SearchRequest
@@ -64,3 +67,13 @@ def test_query_can_change_too() -> None:
     assert (
         search_command(SearchRequest("boat"), (Change("query", "boat zeppelin"),)) == "memoryd search 'boat zeppelin'"
     )
+
+
+def test_every_command_is_built_alone_as_it_is_among_all() -> None:
+    """A command that is called imports itself alone."""
+    modules = {path.stem for path in Path(commands.__path__[0]).glob("*.py") if "def add_parser(" in path.read_text()}
+    assert modules == set(COMMANDS.values())
+    every = {command.words: command for command in outline(build_parser()).commands}
+    assert list(every) == [(name,) for name in COMMANDS]
+    for name in COMMANDS:
+        assert outline(build_parser(name)).commands == (every[name,],)

@@ -36,11 +36,12 @@ def test_workspaces_are_added_removed_and_changed() -> None:
 
 def test_what_is_read_at_the_start_stays_in_force_and_waits() -> None:
     running = Config(workspaces=(NOTES,))
-    wanted = replace(running, embedder=Embedder(model="bge-m3"), paths=Locations(data="/x"), search=Search(limit=2))
+    embedder = Embedder(model="bge-m3", threads=3)
+    wanted = replace(running, embedder=embedder, paths=Locations(data="/x"), search=Search(limit=2))
     difference = compare(running, wanted)
-    assert difference.live == ("search.limit",)
-    assert difference.at_start == ("embedder.model", "paths.data")
-    assert (difference.config.embedder, difference.config.paths) == (running.embedder, running.paths)
+    assert difference.live == ("embedder.model", "search.limit")
+    assert difference.at_start == ("embedder.threads", "paths.data")
+    assert (difference.config.embedder, difference.config.paths) == (Embedder(model="bge-m3"), running.paths)
     assert difference.config.search.limit == 2
     # Asked again, it still waits: what is in force has not changed.
     assert compare(difference.config, wanted).at_start == difference.at_start

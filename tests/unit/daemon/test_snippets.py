@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from rich.text import Text
 
+from memoryd.daemon.commands.painting import Painted, find_screen
 from memoryd.daemon.commands.snippets import choose_window, inert, shorten_snippet
 from memoryd.store.search.highlights import Marker
 
@@ -22,14 +20,12 @@ def hit(snippet: str, query: str = "", *, first: int = 1, best: tuple[int, int] 
     }
 
 
-def marked(text: Text) -> list[str]:
+def marked(text: Painted) -> list[str]:
     return [text.plain[span.start : span.end] for span in text.spans]
 
 
-def rendered(text: Text) -> str:
-    out = StringIO()
-    Console(file=out, force_terminal=True, color_system="standard", width=100).print(text)
-    return out.getvalue()
+def rendered(text: Painted) -> str:
+    return "\n".join(find_screen({"TERM": "xterm", "COLUMNS": "100"}).lines(text)) + "\n"
 
 
 LOG = "".join(f"line {number}\n\n" for number in range(1, 21)) + "the goat\nate it\n\nline 23"

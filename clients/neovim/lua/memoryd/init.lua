@@ -14,9 +14,19 @@ local function complain(problem)
   vim.notify('memoryd: ' .. problem.message .. (problem.hint and '\n→ ' .. problem.hint or ''), vim.log.levels.ERROR)
 end
 
+-- Whether it is known where every hit's workspace is; a daemon that read its configuration again may serve others.
+local function knows_roots(hits)
+  for _, hit in ipairs(hits) do
+    if not roots.by_name[hit.workspace] then
+      return false
+    end
+  end
+  return #hits == 0 or roots.connection == rpc.connections()
+end
+
 -- The hits name files relative to their workspaces; the daemon knows where those are.
 local function with_roots(hits, callback)
-  if #hits == 0 or roots.connection == rpc.connections() then
+  if knows_roots(hits) then
     callback(nil)
     return
   end
@@ -69,7 +79,8 @@ local function caveats(answer)
     end
   end
   if answer.degraded then
-    table.insert(words, 'By keywords alone: ' .. answer.degraded.reason .. '.')
+    local what = answer.degraded.leg == 'vector' and 'By keywords alone' or 'Not all of it was searched'
+    table.insert(words, what .. ': ' .. (answer.degraded.reason or '') .. '.')
   end
   if answer.pending_count > 0 then
     table.insert(words, answer.pending_count .. ' changed files are not wholly searchable yet.')

@@ -260,7 +260,7 @@ def test_other_daemons() -> None:
 
 def test_open_files() -> None:
     well(check_open_files(PROCESS, Config()))
-    bad(check_open_files(replace(PROCESS, open_files_limit=256), Config()), "warning", "ulimit -n 4296", "LimitNOFILE")
+    bad(check_open_files(replace(PROCESS, open_files_limit=256), Config()), "warning", "ulimit -n 4608", "LimitNOFILE")
 
 
 @pytest.mark.parametrize(
