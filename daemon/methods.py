@@ -158,7 +158,7 @@ class Methods:
         query = self._query(request)
         answer = search(
             query,
-            search_settings(self._live.search(request.settings)),
+            self._settings(request.settings),
             engine.database,
             engine.semantics.now(),
             lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
@@ -183,11 +183,18 @@ class Methods:
                 result["filters"] = filters_json(report_filters(sql, query))
         return fence_hits(result) if request.fence else result
 
+    def _settings(self, own: Mapping[str, Any] | None) -> SearchSettings:
+        """How a query is to be answered; without the vector leg where that is switched off."""
+        settings = search_settings(self._live.search(own))
+        if not self._engine.semantics.off():
+            return settings
+        return replace(settings, weights={**settings.weights, "vector": 0.0})
+
     def why_not(self, params: Mapping[str, Any]) -> dict[str, Any]:
         began = time.perf_counter()
         request = parse_params(WhyNotRequest, params)
         path, line = _inside(request.passage), request.line or 1
-        settings = search_settings(self._live.search(request.settings))
+        settings = self._settings(request.settings)
         workspace, finding = why_not(self._engine, path, line, self._query(request), settings)
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         log.info("why_not_done", took_ms=took_ms, verdict=finding.verdict, remedies=len(finding.remedies))
@@ -335,7 +342,7 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
             chosen = [p for p in known if any(p == path or p.startswith(f"{path}/") for path in paths)]
             engine.documents.expire(name, chosen if paths else None)
         engine.queue.requeue_parked(crashed=True)
-        engine.semantics.retry_now()
+        engine.semantics.ask_again()
     for path in paths or [""]:
         engine.look_at_disk(names, path)
     while request.wait and not engine.is_current():
@@ -343,7 +350,6 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
         await asyncio.sleep(_POLL_S)
     generation = engine.generations.active()
     failures = [failure for failure in engine.queue.failures() if failure.workspace in names]
-    semantics = engine.semantics.status()
     return {
         "complete": engine.is_current(),
         "workspaces": [
@@ -351,11 +357,17 @@ async def index(engine: Engine, request: IndexRequest, workspaces: tuple[str, ..
             for name in names
         ],
         "failed": [{"workspace": f.workspace, "path": f.path, "reason": f.reason, "hint": f.hint} for f in failures],
-        "degraded": None
-        if engine.semantics.ready()
-        else {"leg": "vector", "reason": semantics.reason, "hint": semantics.hint},
+        "degraded": without_vectors(engine),
         "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }
+
+
+def without_vectors(engine: Engine) -> dict[str, Any] | None:
+    """Why what was indexed is not found by its meaning; None where it is, or is not meant to be."""
+    trouble = engine.semantics.hold() if engine.semantics.ready() else engine.semantics.status()
+    if engine.semantics.off() or trouble is None:
+        return None
+    return {"leg": "vector", "reason": trouble.reason, "hint": trouble.hint}
 
 
 def search_settings(config: Search) -> SearchSettings:

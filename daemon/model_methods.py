@@ -9,14 +9,12 @@ from typing import Any
 
 import structlog
 
-from memoryd.daemon.config import Embedder as Settings
-from memoryd.daemon.configured_models import ConfiguredModels, read_recipe
+from memoryd.daemon.configured_models import ConfiguredModels, changed_settings, choose_provider, made_with
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import ModelPruneRequest, ModelRollbackRequest, ModelUseRequest
 from memoryd.store.errors import MemorydError
-from memoryd.store.generations import Generation
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.queue import job_key
 
@@ -40,13 +38,14 @@ class ModelMethods:
         """Begin to fill the model's generation; what is searched now is searched until that is done."""
         request = parse_params(ModelUseRequest, params)
         engine = self._engine
-        settings = replace(engine.config.embedder, model=request.model)
-        models = ConfiguredModels(settings, engine.paths.models_dir)
+        provider = request.provider or engine.config.embedder.provider
+        settings = replace(choose_provider(engine.config.embedder, provider), model=request.model)
+        models = ConfiguredModels(settings, engine.paths.models_dir, clock=engine.clock)
         serving = engine.semantics.status().model
         engine.config = replace(engine.config, embedder=settings)
         engine.semantics.use(models)
-        log.info("model_chosen", model=request.model)
-        return {"model": request.model, "serving": serving}
+        log.info("model_chosen", model=request.model, provider=settings.provider)
+        return {"model": request.model, "provider": models.choice.provider, "serving": serving}
 
     def roll_back(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Search the generation before again, or go on with this one if another was being filled."""
@@ -54,13 +53,15 @@ class ModelMethods:
         engine = self._engine
         before = engine.semantics.status()
         generation = engine.semantics.roll_back()
-        engine.config = replace(engine.config, embedder=made_with(engine.config.embedder, generation))
+        settings = made_with(engine.config.embedder, generation.recipe)
+        changed = changed_settings(engine.config.embedder, settings)
+        engine.config = replace(engine.config, embedder=settings)
         return {
             "model": generation.model,
             "fingerprint": generation.fingerprint,
             "from": before.model,
             "cancelled": generation.fingerprint == before.fingerprint,
-            "settings": read_recipe(generation.recipe) if generation.recipe else {},
+            "settings": changed,
         }
 
     async def prune(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,16 +84,3 @@ class ModelMethods:
 
     def _bytes(self) -> int:
         return folder_bytes(self._engine.paths.vectors_dir) + self._engine.cache.bytes_on_disk()
-
-
-def made_with(settings: Settings, generation: Generation) -> Settings:
-    """The settings with which a generation's embedder was made."""
-    if not generation.recipe:
-        return settings
-    recipe = read_recipe(generation.recipe)
-    return replace(
-        settings,
-        model=recipe["model"],
-        query_prefix=recipe["query_prefix"],
-        document_prefix=recipe["document_prefix"],
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoryd.store.errors import MemorydError
 
@@ -80,3 +80,8 @@ def until(iso: str) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def embedder_name(embedder: dict[str, Any]) -> str:
+    """The model that is used or wanted, by what status says; none where none is."""
+    return str(embedder["model"] or ("none" if embedder["provider"] == "none" else embedder["configured"]))

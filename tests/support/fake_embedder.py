@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from memoryd.jobs.embedders.in_process import InProcess
 from memoryd.store.errors import EmbedderUnavailable, MemorydError
 from memoryd.store.model import EmbedderIdentity
 from memoryd.store.protocols import Vectors
@@ -15,7 +16,7 @@ from memoryd.store.protocols import Vectors
 CONTEXT = 512  # words that are read; the rest is cut
 
 
-class FakeEmbedder:
+class FakeEmbedder(InProcess):
     """Deterministic, quick, and held to the same contract as the real ones; it counts what it is asked."""
 
     def __init__(self, *, dimension: int = 128, fingerprint: str = "fake") -> None:
