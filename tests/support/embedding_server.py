@@ -62,6 +62,7 @@ class EmbeddingServer:
         self.headers: list[dict[str, str]] = []  # in lower case
         self.paths: list[str] = []
         self.texts: list[str] = []  # that were embedded
+        self.forbidden = ""  # a text that has this is refused
         self.silent = threading.Event()  # set: nothing is answered until it is cleared or the server stops
         self.stopping = threading.Event()
         self.turn = threading.Lock()
@@ -86,6 +87,8 @@ class EmbeddingServer:
             raise RefusedRequest(400, self.api.error(400, "input cannot be an empty string"))
         if len(texts) > self.api.most:
             raise RefusedRequest(413, self.api.error(413, "too many texts"))
+        if self.forbidden and any(self.forbidden in text for text in texts):
+            raise RefusedRequest(400, self.api.error(400, "This text is not allowed"))
         assert self.embedder is not None
         with self.turn:
             self.texts += texts
