@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from memoryd.daemon.config import Embedder as Settings
 from memoryd.daemon.configured_models import ConfiguredModels
 from memoryd.daemon.engine import Engine
-from memoryd.store.protocols import Vectors
 from tests.support.clock import SetClock
 from tests.support.embedding_apis import OPENAI
 from tests.support.embedding_server import KEY, Dictated, EmbeddingServer, run_embedding_server
 from tests.support.engine import Memory
-from tests.support.fake_embedder import FakeEmbedder
+from tests.support.fake_embedder import DenseEmbedder
 from tests.support.waiting import eventually
 
 DOWN = Dictated(503, {"error": {"message": "The server is overloaded", "type": "server_error", "code": None}})
 REFUSED = Dictated(401, {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}})
 FILES, SECTIONS = 40, 250
-
-
-class Quick(FakeEmbedder):
-    """Ten thousand passages in a second: a text's vector is drawn by its hash."""
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return np.stack([self._vector(text) for text in texts])
-
-    def _vector(self, text: str) -> Vectors:
-        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-        vector = np.random.default_rng(seed).normal(size=self.identity.dimension).astype(np.float32)
-        return vector / np.linalg.norm(vector)
 
 
 class Outage:
@@ -73,7 +58,7 @@ class Outage:
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    with run_embedding_server(OPENAI, Quick()) as server:
+    with run_embedding_server(OPENAI, DenseEmbedder()) as server:
         yield server
 
 

@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -139,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(said.status, said.body, said.headers)
             return
         try:
-            self._send(200, server.answer(self.path, headers, body), {})
+            self._send(200, server.answer(self.path, headers, deepcopy(body)), {})
         except RefusedRequest as refused:
             self._send(refused.status, refused.body, {})
 
