@@ -40,6 +40,8 @@ class ModelMethods:
         engine = self._engine
         provider = request.provider or engine.config.embedder.provider
         settings = replace(choose_provider(engine.config.embedder, provider), model=request.model)
+        if request.base_url is not None:
+            settings = replace(settings, base_url=request.base_url)
         models = ConfiguredModels(settings, engine.paths.models_dir, clock=engine.clock)
         serving = engine.semantics.status().model
         engine.config = replace(engine.config, embedder=settings)

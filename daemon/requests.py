@@ -189,6 +189,9 @@ class ModelUseRequest:
             choices=EMBEDDING_PROVIDERS,
         ),
     )
+    base_url: str | None = field(
+        default=None, metadata=rule("Where the service is asked; its own address unless given.")
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,10 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
             help='a name from the catalogue, "hf:org/repo/file.gguf", or a .gguf file'
             + ("; a service, as openai or openai:MODEL; or none" if name == "use" else ""),
         )
+        if name == "use":
+            sub.add_argument(
+                "--base-url", metavar="URL", help="where the service is asked; its own address unless given"
+            )
         add_common(sub)
         sub.set_defaults(run=action)
     add_actions(actions, add_common)
@@ -101,7 +105,7 @@ def use_model(arguments: argparse.Namespace) -> int:
     from memoryd.daemon.configured_models import changed_settings
 
     config, paths = load(arguments)
-    chosen = choose_embedder(config.embedder, arguments.model)
+    chosen = choose_embedder(config.embedder, arguments.model, arguments.base_url)
     check_service(chosen, os.environ)
     path = _install(chosen.model, paths.models_dir) if chosen.provider in ("auto", "local") else None
     written = {"model": chosen.model, **changed_settings(config.embedder, chosen)}
@@ -140,7 +144,7 @@ def _begin_switch(chosen: Embedder, socket: Path) -> dict[str, Any] | None:
 
     try:
         with Client(socket) as client:
-            params = {"model": chosen.model, "provider": chosen.provider}
+            params = {"model": chosen.model, "provider": chosen.provider, "base_url": chosen.base_url}
             begun: dict[str, Any] = client.call("model.use", params)
             return begun
     except NotRunning:

@@ -13,8 +13,17 @@ if TYPE_CHECKING:
     from memoryd.daemon.config import Embedder
 
 
-def choose_embedder(settings: Embedder, spec: str) -> Embedder:
+def choose_embedder(settings: Embedder, spec: str, base_url: str | None = None) -> Embedder:
     """The settings with what a person asked for: a service, as openai or openai:MODEL, none, or a local model."""
+    chosen = _choose(settings, spec)
+    if base_url is None:
+        return chosen
+    if chosen.provider in ("auto", "local", "none"):
+        raise InvalidParams(f"{spec} is asked nowhere", hint="Leave out --base-url, or name a service: openai:MODEL")
+    return replace(chosen, base_url=base_url)
+
+
+def _choose(settings: Embedder, spec: str) -> Embedder:
     from memoryd.daemon.configured_models import choose_provider
     from memoryd.jobs.embedders.providers import PROVIDERS
     from memoryd.jobs.models.catalogue import resolve
@@ -50,7 +59,7 @@ def check_service(settings: Embedder, environ: Mapping[str, str]) -> None:
     if not service_of(settings).base_url:
         raise InvalidParams(
             f"it is not known where {settings.provider} is asked",
-            hint="memoryd config set embedder.provider=... embedder.model=... embedder.base_url=... in one go",
+            hint=f"memoryd model use {settings.provider}:{settings.model} --base-url http://HOST:PORT/v1",
         )
     if provider.needs_key and key_place(settings, provider.variables, environ) is None:
         raise InvalidParams(

@@ -144,6 +144,11 @@ class _Handler(BaseHTTPRequestHandler):
         except RefusedRequest as refused:
             self._send(refused.status, refused.body, {})
 
+    def do_CONNECT(self) -> None:
+        """As a proxy that lets nobody through, but has seen where they wanted to go."""
+        self.server.embedding.paths.append(self.path)  # type: ignore[attr-defined]
+        self._send(502, None, {})
+
     def _send(self, status: int, body: Any, headers: dict[str, str]) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
