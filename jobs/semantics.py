@@ -158,6 +158,8 @@ class Semantics:
         reason, hint = (trouble.message, trouble.hint) if trouble else (None, None)
         if filling is None:
             return Switching(None, None, 0, 0, reason, hint)
+        if hold := filling.embedder.hold():
+            reason, hint = hold.reason, hold.hint
         done, total = self._generations.count(filling.generation.id)
         return Switching(filling.generation.model, filling.fingerprint, done, total, reason, hint)
 

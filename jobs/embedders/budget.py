@@ -22,6 +22,7 @@ class Budget:
         self._file = file
         self._clock = clock
         self._lock = threading.Lock()
+        self._spent = ("", 0)  # on which day, how much: for where nothing can be written down
 
     def allows(self, tokens: int, *, query: bool) -> bool:
         if not self._most:
@@ -32,8 +33,9 @@ class Budget:
         if not self._most or tokens <= 0:
             return
         with self._lock:
-            record = {"day": self._today(), "tokens": self._read() + tokens}
-            with suppress(OSError):  # what cannot be written down is counted the next time it can
+            self._spent = (self._today(), self._read() + tokens)
+            record = dict(zip(("day", "tokens"), self._spent, strict=True))
+            with suppress(OSError):
                 self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 beside = self._file.with_name(f".{self._file.name}.new")
                 beside.write_text(json.dumps(record), encoding="utf-8")
@@ -49,11 +51,13 @@ class Budget:
         return (today + timedelta(days=1)).timestamp()
 
     def _read(self) -> int:
+        today = self._today()
+        known = self._spent[1] if self._spent[0] == today else 0
         try:
             record = json.loads(self._file.read_text(encoding="utf-8"))
-            return int(record["tokens"]) if record["day"] == self._today() else 0
+            return max(known, int(record["tokens"]) if record["day"] == today else 0)
         except (OSError, ValueError, LookupError, TypeError):
-            return 0
+            return known
 
     def _today(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).date().isoformat()

@@ -210,8 +210,8 @@ class RemoteEmbedder:
         if not self._budget.allows(sum(map(estimate_tokens, texts)), query=purpose == "query"):
             said = "the tokens of the day (embedder.daily_tokens) are used up"
             hint = "It goes on at midnight UTC; raise embedder.daily_tokens to go on now."
-            if purpose == "document":
-                self._paused = Hold(said, hint, lasting=False, until=self._budget.renewed_at(), queries=False)
+            # What is too much for a query is too much for a batch; another query may be shorter.
+            self._paused = Hold(said, hint, lasting=False, until=self._budget.renewed_at(), queries=False)
             raise ProviderUnavailable(said, hint=hint)
 
     def _failure(self, reply: Reply, fault: Fault, key: str) -> MemorydError:

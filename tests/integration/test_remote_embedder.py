@@ -363,6 +363,7 @@ def test_tokens_of_the_day_are_counted_as_the_service_does_and_kept(
         assert remote.embed_query("word " * 80) is not None, "the last tenth is for queries"
         with pytest.raises(ProviderUnavailable, match="daily_tokens"):
             remote.embed_query("word " * 90)
+        assert remote.hold(), "the lane does not ask for it again and again"
         clock.now = hold.until
         assert remote.hold() is None
         assert budget().used() == 0

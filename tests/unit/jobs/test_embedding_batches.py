@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryd.jobs.embedders.batches import fit_text, split_batches
+from memoryd.jobs.embedders.budget import Budget
 from memoryd.jobs.embedders.shortening import read_rows, shorten
 from memoryd.jobs.tokens import estimate_tokens
+from tests.support.clock import SetClock
 
 
 @given(st.text(), st.integers(8, 100))
@@ -60,3 +64,33 @@ def test_vectors_are_cut_and_of_length_one_again() -> None:
 def test_rows_that_are_no_vectors_are_refused(rows: list[object], wanted: int, expected: int, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         read_rows(rows, 2, wanted, expected)
+
+
+def test_tokens_are_counted_where_nothing_can_be_written_down(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    clock = SetClock(1_800_000_000.0)
+    budget = Budget(100, tmp_path / "file" / "tokens.json", clock)
+    budget.spend(60)
+    assert budget.used() == 60
+    assert budget.allows(30, query=False)
+    assert not budget.allows(31, query=False)
+    assert budget.allows(40, query=True)
+    clock.now = budget.renewed_at()
+    assert budget.used() == 0
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"day": 1, "tokens": "many"}', "\xff"])
+def test_record_that_cannot_be_read_is_begun_anew(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text(text, encoding="latin-1")
+    budget = Budget(100, file, SetClock())
+    assert budget.used() == 0
+    budget.spend(5)
+    assert Budget(100, file, SetClock()).used() == 5
+
+
+def test_without_a_limit_nothing_is_written(tmp_path: Path) -> None:
+    budget = Budget(0, tmp_path / "tokens.json", SetClock())
+    budget.spend(10**9)
+    assert budget.allows(10**9, query=False)
+    assert list(tmp_path.iterdir()) == []
