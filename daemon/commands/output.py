@@ -41,7 +41,8 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else _WIDE, highlight=False, soft_wrap=False)
+    width = None if stream.isatty() else _WIDE
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False, emoji=False)  # "embed:notes:a.md"
 
 
 def size(count: int) -> str:

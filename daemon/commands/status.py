@@ -134,13 +134,15 @@ def _facts(status: dict[str, Any]) -> RenderableType:
         model += f" · {embedder['dimension']} dimensions · fingerprint {embedder['fingerprint']}"
     elif embedder["reason"]:
         model += f" · {embedder['reason']}"
+    if hold := embedder["hold"]:
+        model += f" · held back, asked again {until(hold['until'])}"
     facts.add_row("  embedder", model)
     if embedder["provider"] not in ("local", "none"):
         where = f"notes are sent to {embedder['sends_to']}" if embedder["sends_to"] else "on this machine"
         facts.add_row("  provider", f"{embedder['provider']} ({embedder['why']}) · {where}")
     if switching := embedder["switching"]:
         facts.add_row("  switching", _switching(switching))
-    kept = [each for each in embedder["generations"] if each["state"] == "kept"]
+    kept = [each for each in embedder["generations"] if each["state"] == "kept" and each["kept_until"]]
     if kept:
         words = ", ".join(f"{each['model']} until {each['kept_until'][:10]}" for each in kept)
         facts.add_row("  kept", f"vectors of {words} · 'memoryd model rollback' goes back to them")
