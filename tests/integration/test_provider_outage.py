@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +212,37 @@ def test_provider_that_refuses_everything_is_not_asked_for_every_note(tmp_path: 
         outage.pass_time(600.0)
         memory.settle()
         assert len(server.requests) - before <= 5
+
+
+def test_lane_goes_on_by_itself_when_the_wait_is_over(tmp_path: Path, server: EmbeddingServer) -> None:
+    """At the time of this machine: nobody nudges the lane."""
+    outage = Outage(tmp_path, server)
+    outage.memory.clock = time.time
+    outage.memory.load = ConfiguredModels(outage.settings, tmp_path / "models", {})  # type: ignore[assignment]
+    with outage.running() as engine:
+        eventually(engine.semantics.ready, what="the provider is there")
+        server.dictated.append(DOWN)
+        outage.memory.write("memory/a.md", "The boat is green.\n")
+        engine.look_at_disk()
+        eventually(lambda: not server.dictated, what="it failed once")
+        generation = engine.semantics.serving().generation.id
+        eventually(lambda: engine.documents.totals("notes", generation).vectors == 1, what="the note is embedded")
+
+
+def test_status_says_that_notes_leave_the_machine(
+    tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.port}")  # the way to a host that does not exist
+    monkeypatch.setenv("NO_PROXY", "")
+    outage = Outage(tmp_path, server)
+    settings = replace(outage.settings, base_url="http://embeddings.invalid/v1")
+    outage.memory.configure(embedder=settings)
+    outage.memory.load = ConfiguredModels(settings, tmp_path / "models", {}, outage.clock)  # type: ignore[assignment]
+    outage.memory.write("memory/a.md", "The boat is green.\n")
+    with outage.running():
+        outage.memory.settle()
+        status = outage.memory.status()
+        assert status["embedder"]["sends_to"] == "embeddings.invalid"
+        assert status["notes"] == ["Notes and queries are sent to embeddings.invalid to be embedded (as configured)"]
+        assert outage.memory.search("boat")["degraded"] is None
+        assert "The boat is green." in server.texts
