@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 from memoryd.daemon.config import Embedder as Settings
 from memoryd.daemon.configured_models import ConfiguredModels
 from memoryd.daemon.engine import Engine
+from memoryd.store.protocols import Vectors
 from tests.support.clock import SetClock
 from tests.support.embedding_apis import OPENAI
 from tests.support.embedding_server import KEY, Dictated, EmbeddingServer, run_embedding_server
@@ -246,3 +247,48 @@ def test_status_says_that_notes_leave_the_machine(
         assert status["notes"] == ["Notes and queries are sent to embeddings.invalid to be embedded (as configured)"]
         assert outage.memory.search("boat")["degraded"] is None
         assert "The boat is green." in server.texts
+
+
+class LastWord(DenseEmbedder):
+    """Answers once; then its server is down."""
+
+    server: EmbeddingServer
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.server.always = DOWN
+        return super().embed_documents(texts)
+
+
+def test_outage_in_the_middle_of_a_switch_is_told_and_the_model_before_is_searched_on(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    embedder = LastWord()
+    embedder.server = server
+    server.embedder = embedder
+    outage = Outage(tmp_path, server)
+    memory = outage.memory
+    remote = memory.load
+    memory.load = lambda _progress: memory.embedder
+    for n in range(20):
+        memory.write(f"memory/{n}.md", f"The boat number {n} is green.\n")
+    with outage.running() as engine:
+        memory.settle()
+        engine.semantics.use(remote)  # type: ignore[arg-type]
+        eventually(lambda: "switch_failing" in memory.health(), what="the switch does not get on")
+        assert memory.search("boat")["degraded"] is None
+        (reason,) = [each for each in memory.status()["health"]["reasons"] if each["code"] == "switch_failing"]
+        assert "503" in reason["message"]
+        asked = len(server.requests)
+        memory.look()
+        assert len(server.requests) == asked
+
+        server.embedder = DenseEmbedder()
+        server.always = None
+        outage.pass_time(10.0)
+        eventually(
+            lambda: engine.semantics.status().model == "openai:text-embedding-3-small",
+            what="the service is searched by",
+        )
+        memory.settle()
+        totals = engine.documents.totals("notes", engine.semantics.serving().generation.id)
+        assert totals.vectors == totals.passages == 20
