@@ -15,6 +15,18 @@ from typing import Any
 INCLUDE = ("MEMORY.md", "memory/**/*.md", "skills/**/*.md")
 IGNORE = (".git/**", "**/.*", "**/*~", "**/*.tmp", "**/*.swp", "**/node_modules/**")
 
+EMBEDDING_PROVIDERS = (
+    "auto",
+    "local",
+    "openai",
+    "gemini",
+    "voyage",
+    "mistral",
+    "ollama",
+    "openai-compatible",
+    "none",
+)
+
 
 def about(
     doc: str,
@@ -77,11 +89,43 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Embedder:
-    """What turns text into vectors."""
+    """What turns text into vectors: a model in memoryd, or a service that notes and queries are sent to."""
 
+    provider: str = field(
+        default="auto",
+        metadata=about(
+            "Who embeds; auto: the local model, else the first service that memoryd was given a key of its own for.",
+            choices=EMBEDDING_PROVIDERS,
+        ),
+    )
     model: str = field(
         default="all-minilm-l6-v2",
-        metadata=about('A name from `memoryd model list`, a .gguf file, or "hf:org/repo/file.gguf".', form="model"),
+        metadata=about(
+            'A name from `memoryd model list`, a .gguf file, "hf:org/repo/file.gguf", or what the service calls it.',
+            form="model",
+        ),
+    )
+    base_url: str = field(
+        default="", metadata=about("The service's address; empty: its own, Ollama's on this machine.")
+    )
+    api_key_env: str = field(
+        default="",
+        metadata=about("The variable that holds the key; empty: the service's usual one.", form="variable"),
+    )
+    api_key_file: str = field(default="", metadata=about("The file that holds the key, instead.", form="path"))
+    api_key_credential: str = field(
+        default="",
+        metadata=about("The service's credential (LoadCredential=) that holds the key, instead.", form="credential"),
+    )
+    dimension: int = field(
+        default=0,
+        metadata=about("Numbers of each vector that are kept; 0: all. For models that were trained for it.", 0, 16_384),
+    )
+    timeout_s: float = field(
+        default=30.0, metadata=about("Seconds that a service has for a batch of notes.", above=0, high=600)
+    )
+    daily_tokens: int = field(
+        default=0, metadata=about("Tokens sent to a service a day (UTC), at most; 0: no limit.", 0, 10**12)
     )
     threads: int = field(default=0, metadata=about("CPU threads for embedding; 0: memoryd decides.", 0, 256))
     batch_tokens: int = field(default=512, metadata=about("Tokens embedded in one go.", 128, 65_536))

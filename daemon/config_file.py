@@ -7,15 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memoryd.daemon.config import Config
+from memoryd.daemon.config import Config, Embedder
 from memoryd.daemon.config_draft import Draft
 from memoryd.daemon.config_problem import describe, did_you_mean, find_line, quote_key
 from memoryd.daemon.config_schema import SETTINGS, build, parse_text
 from memoryd.daemon.config_workspaces import choose_workspaces, read_blocks
+from memoryd.daemon.embedding_keys import KEY_VARIABLES
 from memoryd.daemon.paths import default_config_file
 from memoryd.store.errors import ConfigInvalid
 
-SHORTCUTS = ("MEMORYD_CONFIG", "MEMORYD_WORKSPACE", "MEMORYD_FAILPOINTS")  # variables that stand for no single key
+# Variables that stand for no single key of the configuration.
+SHORTCUTS = ("MEMORYD_CONFIG", "MEMORYD_WORKSPACE", "MEMORYD_FAILPOINTS", *KEY_VARIABLES)
 HINT = "config.example.toml documents every key; `memoryd config check` reads the file again"
 
 
@@ -102,11 +104,36 @@ def _contradictions(draft: Draft) -> Iterable[str]:
         where = draft.places["llm.provider"]("llm.provider")
         wanted = "with llm.model, and an http:// or https:// address without user and password as llm.base_url"
         yield f'{where}: found "openai-compatible" without its model or address; allowed: {wanted}'
+    yield from _embedder_contradictions(config.embedder, draft)
+
+
+def _embedder_contradictions(embedder: Embedder, draft: Draft) -> Iterable[str]:
+    def where(key: str) -> str:
+        return draft.places[f"embedder.{key}"](f"embedder.{key}")
+
+    is_remote = embedder.provider not in ("auto", "local", "none")
+    own = [key for key in ("base_url", "api_key_env", "api_key_file", "api_key_credential") if getattr(embedder, key)]
+    if own and embedder.provider == "auto":  # whose key or address it is cannot be told, and must not be guessed
+        yield f'{where(own[0])}: found with provider = "auto"; allowed: with embedder.provider, whose it is'
+    elif embedder.base_url and not is_remote:
+        yield f'{where("base_url")}: found with provider = "{embedder.provider}", which is asked nowhere; allowed: ""'
+    elif embedder.base_url and not _is_plain_url(embedder.base_url):
+        yield f"{where('base_url')}: found an address that cannot be asked; allowed: {_PLAIN}"
+    elif embedder.provider == "openai-compatible" and not (
+        embedder.base_url and embedder.model not in ("", Embedder().model)
+    ):
+        yield (
+            f'{where("provider")}: found "openai-compatible" without its model or address; allowed: with'
+            f" embedder.model, and as embedder.base_url {_PLAIN}"
+        )
+
+
+_PLAIN = "an http:// or https:// address without user, password and ?"
 
 
 def _is_plain_url(url: str) -> bool:
     scheme, colon, rest = url.partition("://")
-    return scheme in ("http", "https") and colon != "" and rest not in ("", "/") and "@" not in rest
+    return scheme in ("http", "https") and colon != "" and rest not in ("", "/") and not set("@?#") & set(rest)
 
 
 def _read_text(file: Path, *, must_exist: bool) -> str | None:

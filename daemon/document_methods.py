@@ -102,7 +102,7 @@ def _begin_index(engine: Engine, request: IndexRequest, names: tuple[str, ...]) 
             chosen = [p for p in known if any(p == path or p.startswith(f"{path}/") for path in paths)]
             engine.documents.expire(name, chosen if paths else None)
         engine.queue.requeue_parked(crashed=True)
-        engine.semantics.retry_now()
+        engine.semantics.ask_again()
     for path in paths or [""]:
         engine.look_at_disk(names, path)
 
@@ -110,7 +110,6 @@ def _begin_index(engine: Engine, request: IndexRequest, names: tuple[str, ...]) 
 def _report_index(engine: Engine, names: tuple[str, ...]) -> dict[str, Any]:
     generation = engine.generations.active()
     failures = [failure for failure in engine.queue.failures() if failure.workspace in names]
-    semantics = engine.semantics.status()
     return {
         "complete": engine.is_current(),
         "workspaces": [
@@ -118,10 +117,16 @@ def _report_index(engine: Engine, names: tuple[str, ...]) -> dict[str, Any]:
             for name in names
         ],
         "failed": [{"workspace": f.workspace, "path": f.path, "reason": f.reason, "hint": f.hint} for f in failures],
-        "degraded": None
-        if engine.semantics.ready()
-        else {"leg": "vector", "reason": semantics.reason, "hint": semantics.hint},
+        "degraded": without_vectors(engine),
     }
+
+
+def without_vectors(engine: Engine) -> dict[str, Any] | None:
+    """Why what was indexed is not found by its meaning; None where it is, or is not meant to be."""
+    trouble = engine.semantics.hold() if engine.semantics.ready() else engine.semantics.status()
+    if engine.semantics.off() or trouble is None:
+        return None
+    return {"leg": "vector", "reason": trouble.reason, "hint": trouble.hint}
 
 
 def _first_page(lines: list[str]) -> list[str]:

@@ -211,9 +211,9 @@ class Engine:
     def is_indexed(self, waiting: set[str]) -> bool:
         if waiting & {"reconcile", "index", "resplit"} or not self.semantics.settled():
             return False
-        if self.semantics.filling() and ("fill" in waiting or self.semantics.is_filled()):
+        if self.semantics.can_fill() and ("fill" in waiting or self.semantics.is_filled()):
             return False
-        return not self.semantics.ready() or not waiting & {"embed", "calibrate"}
+        return not self.semantics.can_embed() or not waiting & {"embed", "calibrate"}
 
     def _enqueue(self, jobs: Sequence[tuple[str, str, str]], *, afresh: bool = True) -> None:
         try:
@@ -240,7 +240,7 @@ class Engine:
     def _is_whole(self) -> bool:
         """Whether every note is found again, by its words and as far as there is a model by its meaning."""
         waiting = self.queue.waiting_kinds() & {"reconcile", "index", "embed"}
-        return self.semantics.settled() and not waiting - ({"embed"} if not self.semantics.ready() else set())
+        return self.semantics.settled() and not waiting - ({"embed"} if not self.semantics.can_embed() else set())
 
     def _find_cure(self, path: Path) -> Cure | None:
         if path == self.paths.database:

@@ -50,6 +50,7 @@ class Lanes:
             batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
             ready=self._can_run,
             tend=self._tend,
+            wakes_at=self._engine.semantics.held_until,
         )
 
     def _can_run(self, kind: str) -> bool:
@@ -59,7 +60,9 @@ class Lanes:
             return True
         if kind == "resplit":  # without a model there is nothing to embed first
             return self._engine.semantics.settled()
-        return self._engine.semantics.filling() is not None if kind == "fill" else self._engine.semantics.ready()
+        if kind == "fill":
+            return self._engine.semantics.can_fill()
+        return self._engine.semantics.can_embed() or (kind == "embed" and self._engine.semantics.off())
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs
@@ -89,6 +92,8 @@ class Lanes:
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
+        if self._engine.semantics.off():  # by words alone, on purpose: nothing is to be embedded
+            return {"skipped": len(jobs)}
         self._engine.upkeep.check_room()
         done = self._engine.vectorizer.run(jobs, self._engine.semantics.serving())
         if self._engine.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
@@ -113,7 +118,7 @@ class Lanes:
         settings, workspace = self._engine.index_settings, self._engine.workspaces.get(job.workspace)
         if workspace is None:
             return {"outcome": "unserved"}
-        meaning = self._engine.semantics.serving() if self._engine.semantics.ready() else None
+        meaning = self._engine.semantics.serving() if self._engine.semantics.can_embed() else None
         facts = resplit(
             job, workspace, self._engine.documents, settings, self._engine.clock, self._engine.vectorizer, meaning
         )
@@ -158,6 +163,7 @@ class Lanes:
             filling is not None
             and "fill" not in self._engine.queue.waiting_kinds()
             and self._engine.semantics.is_filled()
+            and self._engine.semantics.can_fill()
         ):
             calibrate(self._engine.database, filling)  # first: what noise looks like is another thing for each model
             self._engine.semantics.finish_switch(filling)

@@ -11,6 +11,7 @@ from memoryd.daemon.cli import EXIT_CODES, build_parser
 from memoryd.daemon.commands.outline import Argument, Command, Option, outline
 from memoryd.daemon.config import Config, Workspace
 from memoryd.daemon.config_schema import SETTINGS, WORKSPACE_SETTINGS, Setting, sections_of
+from memoryd.daemon.embedding_keys import KEY_VARIABLES
 
 _SUMMARY = "searchable memory for agents and editors"
 _FILES = {
@@ -27,6 +28,12 @@ _FILES = {
 _VARIABLES = {
     "MEMORYD_CONFIG": "The configuration file, like --config.",
     "MEMORYD_WORKSPACE": "Workspaces instead of the configured ones, separated by colons.",
+    **{
+        variable: "A file with that key, instead."
+        if variable.endswith("_FILE")
+        else f"A key for memoryd to embed with {variable.split('_')[1].capitalize()}, if the local model cannot be had."
+        for variable in KEY_VARIABLES
+    },
     "XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR": "Folders of the files below.",
     "HF_ENDPOINT": "The model hub, or a mirror of it, that models are fetched from.",
     "SSL_CERT_FILE": "The certificates that downloads trust.",

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from memoryd.daemon.config import Embedder as Settings
-from memoryd.daemon.configured_models import ConfiguredModels, read_recipe
+from memoryd.daemon.configured_models import ConfiguredModels, changed_settings, choose_provider, made_with
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.params import parse_params
@@ -39,9 +39,14 @@ class ModelMethods:
     def use(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Begin to fill the model's generation; what is searched now is searched until that is done."""
         request = parse_params(ModelUseRequest, params)
-        serving = self._engine.semantics.status().model
-        go_over(self._engine, replace(self._engine.config.embedder, model=request.model))
-        return {"model": request.model, "serving": serving}
+        engine = self._engine
+        provider = request.provider or engine.config.embedder.provider
+        settings = replace(choose_provider(engine.config.embedder, provider), model=request.model)
+        if request.base_url is not None:
+            settings = replace(settings, base_url=request.base_url)
+        serving = engine.semantics.status().model
+        models = go_over(engine, settings)
+        return {"model": request.model, "provider": models.choice.provider, "serving": serving}
 
     def roll_back(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Search the generation before again, or go on with this one if another was being filled."""
@@ -49,13 +54,15 @@ class ModelMethods:
         engine = self._engine
         before = engine.semantics.status()
         generation = engine.semantics.roll_back()
-        engine.config = replace(engine.config, embedder=made_with(engine.config.embedder, generation))
+        settings = made_with(engine.config.embedder, generation.recipe)
+        changed = changed_settings(engine.config.embedder, settings)
+        engine.config = replace(engine.config, embedder=settings)
         return {
             "model": generation.model,
             "fingerprint": generation.fingerprint,
             "from": before.model,
             "cancelled": generation.fingerprint == before.fingerprint,
-            "settings": read_recipe(generation.recipe) if generation.recipe else {},
+            "settings": changed,
         }
 
     async def prune(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,21 +95,10 @@ class ModelMethods:
         return folder_bytes(self._engine.paths.vectors_dir) + self._engine.cache.bytes_on_disk()
 
 
-def go_over(engine: Engine, settings: Settings) -> None:
+def go_over(engine: Engine, settings: Settings) -> ConfiguredModels:
     """Have the notes embedded by the model of these settings; until that is done the one before is searched by."""
+    models = ConfiguredModels(settings, engine.paths.models_dir, clock=engine.clock)
     engine.config = replace(engine.config, embedder=settings)
-    engine.semantics.use(ConfiguredModels(settings, engine.paths.models_dir))
-    log.info("model_chosen", model=settings.model)
-
-
-def made_with(settings: Settings, generation: Generation) -> Settings:
-    """The settings with which a generation's embedder was made."""
-    if not generation.recipe:
-        return settings
-    recipe = read_recipe(generation.recipe)
-    return replace(
-        settings,
-        model=recipe["model"],
-        query_prefix=recipe["query_prefix"],
-        document_prefix=recipe["document_prefix"],
-    )
+    engine.semantics.use(models)
+    log.info("model_chosen", model=settings.model, provider=settings.provider)
+    return models

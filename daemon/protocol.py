@@ -49,10 +49,12 @@ ERROR_NUMBERS: Mapping[str, int] = {
     "language_model_missing": -32036,
     "language_model_unavailable": -32037,
     "language_model_refused": -32038,
+    "embedder_refused": -32039,
     "store_full": -32040,
     "store_unavailable": -32041,
     "store_corrupt": -32042,
     "schema_too_new": -32043,
+    "provider_unavailable": -32044,
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from memoryd.daemon.config import EMBEDDING_PROVIDERS
 from memoryd.daemon.params import rule
 from memoryd.daemon.protocol import KINDS
 from memoryd.store.errors import InvalidParams
@@ -182,7 +183,21 @@ class VerifyRequest:
 class ModelUseRequest:
     """Goes over to another embedding model, without a restart and without a gap."""
 
-    model: str = field(metadata=rule("A name from the catalogue, a .gguf file, or hf:org/repo/file.gguf.", blank=False))
+    model: str = field(
+        metadata=rule(
+            "A name from the catalogue, a .gguf file, hf:org/repo/file.gguf, or what the service calls it.", blank=False
+        )
+    )
+    provider: str | None = field(
+        default=None,
+        metadata=rule(
+            "Who embeds: local, or a service that notes are sent to; as configured unless given.",
+            choices=EMBEDDING_PROVIDERS,
+        ),
+    )
+    base_url: str | None = field(
+        default=None, metadata=rule("Where the service is asked; its own address unless given.")
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,7 @@ class ReloadResult(TypedDict):
 
 class ModelUseResult(TypedDict):
     model: str
+    provider: Annotated[str, "Who embeds from then on."]
     serving: Annotated[str | None, "The model that is searched by meanwhile."]
 
 

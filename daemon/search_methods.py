@@ -47,7 +47,7 @@ class SearchMethods:
         query = self._query(request)
         answer = search(
             query,
-            search_settings(self._live.search(request.settings)),
+            self._settings(request.settings),
             engine.database,
             engine.semantics.now(),
             lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
@@ -79,11 +79,18 @@ class SearchMethods:
         began = time.perf_counter()
         request = parse_params(WhyNotRequest, params)
         path, line = inside(request.passage), request.line or 1
-        settings = search_settings(self._live.search(request.settings))
+        settings = self._settings(request.settings)
         workspace, finding = why_not(self._engine, path, line, self._query(request), settings)
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         log.info("why_not_done", took_ms=took_ms, verdict=finding.verdict, remedies=len(finding.remedies))
         return finding_json(finding, request, workspace, path, line, took_ms)
+
+    def _settings(self, own: Mapping[str, Any] | None) -> SearchSettings:
+        """How a query is to be answered; without the vector leg where that is switched off."""
+        settings = search_settings(self._live.search(own))
+        if not self._engine.semantics.off():
+            return settings
+        return replace(settings, weights={**settings.weights, "vector": 0.0})
 
     def _query(self, request: SearchRequest) -> SearchQuery:
         return SearchQuery(

@@ -104,7 +104,7 @@ def full_status(
         "config_file": str(engine.config.file) if engine.config.file else None,
         "reload": {**asdict(reloaded), "at": _iso(reloaded.at)} if reloaded else None,  # of the configuration
         "live_settings": {**(live_settings or {})},  # of [search], those that are not as configured
-        "notes": [*engine.config.notes, *language_notes(engine.database, engine.config.embedder.model)],
+        "notes": [*engine.config.notes, *_embedder_notes(engine)],
         "measures": engine.measures.report(),
     }
 
@@ -207,6 +207,10 @@ def _embedder(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
     if status.state == "failed":
         message = f"search by meaning is off: {status.reason}"
         reasons.append(_reason("embedder_failed", message, status.hint))
+    hold = engine.semantics.hold()
+    if hold:
+        off = "search by meaning is off" if hold.queries else "what is new waits to be embedded"
+        reasons.append(_reason("embedder_held", f"{off}: {hold.reason}", hold.hint))
     switching = engine.semantics.switching()
     if switching and switching.reason:
         message = f"the change of the model does not get on: {switching.reason}"
@@ -216,8 +220,20 @@ def _embedder(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
         "switching": asdict(switching) if switching else None,
         "generations": _generations(engine),
         "configured": engine.config.embedder.model,
+        **asdict(engine.semantics.choice()),
+        "hold": {**asdict(hold), "until": _iso(hold.until)} if hold else None,
         "next_retry": _iso(status.next_retry) if status.next_retry else None,
     }
+
+
+def _embedder_notes(engine: Engine) -> list[str]:
+    """What a person should know of the embedder: that notes leave the machine, or that it cannot read them."""
+    choice = engine.semantics.choice()
+    if choice.provider == "local":
+        return language_notes(engine.database, engine.config.embedder.model)
+    if choice.sends_to:
+        return [f"Notes and queries are sent to {choice.sends_to} to be embedded ({choice.why})"]
+    return []
 
 
 def _generations(engine: Engine) -> list[dict[str, Any]]:

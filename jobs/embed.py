@@ -17,9 +17,7 @@ from memoryd.store.protocols import Vectors
 
 _COMMIT_PASSAGES = 512  # so many vectors at most wait for one LanceDB commit …
 _COMMIT_SECONDS = 2.0  # … and so long
-# Passages between two looks at whether a query waits or memoryd is to stop: enough to fill a pass of llama.cpp,
-# few enough that a query does not wait long for its turn.
-_BATCH = 4
+_PATIENCE = 4  # batches of one text: before every so many, a burst of queries is waited for
 
 
 class OnWritten(Protocol):
@@ -95,9 +93,8 @@ class Vectorizer:
             began = time.monotonic()
             first = 0
             while first < len(texts):
-                # While queries come in, text by text: one of them waits for one text at most.
-                batch = texts[first : first + (1 if meaning.turns.crowded() else _BATCH)]
-                for key, vector in self._embed(dict(batch), meaning, patient=first % _BATCH == 0).items():
+                batch = texts[first : first + meaning.batch()]
+                for key, vector in self._embed(dict(batch), meaning, patient=first % _PATIENCE == 0).items():
                     ready.extend(Placed(passage, vector, computed=True) for passage in rest[key])
                 first += len(batch)
                 if time.monotonic() - began > _COMMIT_SECONDS:

@@ -142,6 +142,8 @@ def _tell(look: Look, kind: str, passages: Iterable[int], owners: dict[int, int]
 
 def _tell_if_off(stores: Stores, look: Look, generation: Generation | None) -> None:
     """Documents that wait for an embedder that will not come are not being worked on."""
+    if stores.semantics.off():  # nothing waits for it
+        return
     status = stores.semantics.status()
     waiting = len({document for document, _ in look.wanted.values()} & look.work.vectors)
     off = status.state == "failed" or (status.state == "starting" and not stores.semantics.started())

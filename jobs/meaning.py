@@ -7,6 +7,7 @@ whatever is switched meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,15 @@ from memoryd.store.protocols import Embedder, VectorIndex, Vectors
 from memoryd.store.vectors import LanceVectors
 
 Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which embedder was chosen, for status and the doctor."""
+
+    provider: str
+    why: str
+    sends_to: str | None = None  # the host that notes and queries are sent to; None: they stay on this machine
 
 
 class Models(Protocol):
@@ -32,6 +42,14 @@ class Models(Protocol):
     def former(self, recipe: str) -> Models:
         """Those of an earlier recipe, loaded only if they are still installed."""
 
+    @property
+    def off(self) -> str | None:
+        """Why no embedder is wanted at all; None: one is."""
+
+    @property
+    def choice(self) -> Choice:
+        """Which embedder it is, and why."""
+
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
@@ -45,19 +63,31 @@ class Meaning:
         return self.generation.fingerprint
 
     def embed_query(self, text: str) -> Vectors:
-        with self.turns.query():
+        with self._query_turn():
             return self.embedder.embed_query(text)
 
     def embed_passage(self, text: str) -> Vectors:
         """A text as the notes are embedded, but for a query that waits for it."""
-        with self.turns.query():
+        with self._query_turn():
             vector: Vectors = self.embedder.embed_documents([text])[0]
             return vector
 
     def embed_documents(self, texts: Sequence[str], *, patient: bool = True) -> Vectors:
         """``patient``: after a query, wait a moment for the next one of its burst."""
+        if self.embedder.concurrent:
+            return self.embedder.embed_documents(texts)
         with self.turns.indexing(patient=patient):
             return self.embedder.embed_documents(texts)
+
+    def batch(self) -> int:
+        """Passages to embed in one go. While queries wait for their turn, one: none of them waits for more."""
+        if self.embedder.concurrent:
+            return self.embedder.batch
+        return 1 if self.turns.crowded() else self.embedder.batch
+
+    def _query_turn(self) -> AbstractContextManager[None]:
+        """A provider far away serves several at once: a query does not wait for a batch that may take seconds."""
+        return nullcontext() if self.embedder.concurrent else self.turns.query()
 
     def index(self) -> VectorIndex:
         return self.vectors

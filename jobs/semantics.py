@@ -16,14 +16,14 @@ from pathlib import Path
 import structlog
 
 from memoryd.jobs.heal import Cure, Healer
-from memoryd.jobs.meaning import Absence, Meaning, Models
+from memoryd.jobs.meaning import Absence, Choice, Meaning, Models
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
 from memoryd.jobs.turns import Turns
 from memoryd.store.database import ignore_damage
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
-from memoryd.store.protocols import Clock, Embedder, VectorIndex
+from memoryd.store.protocols import Clock, Embedder, Hold, VectorIndex
 from memoryd.store.queue import Queue
 from memoryd.store.vectors import LanceVectors, table_path
 
@@ -94,8 +94,39 @@ class Semantics:
         """Try again at once what failed, for instance because a model was installed meanwhile."""
         self._again.set()
 
+    def ask_again(self) -> None:
+        """The same, and also what a provider refused for good: a person says that it is worth another try."""
+        for meaning in self.in_use():
+            meaning.embedder.try_again()
+        self.retry_now()
+        self._queue.notify()
+
     def ready(self) -> bool:
         return self._serving is not None
+
+    def off(self) -> bool:
+        """Whether no embedder is wanted at all."""
+        return self._models.off is not None
+
+    def choice(self) -> Choice:
+        return self._models.choice
+
+    def hold(self) -> Hold | None:
+        """Why the embedder that is searched by is not asked at the moment."""
+        serving = self._serving
+        return serving.embedder.hold() if serving else None
+
+    def can_embed(self) -> bool:
+        return self._serving is not None and self.hold() is None
+
+    def can_fill(self) -> bool:
+        filling = self._filling
+        return filling is not None and filling.embedder.hold() is None
+
+    def held_until(self) -> float | None:
+        """When the first of those that are held back may be asked again (unix time)."""
+        holds = [meaning.embedder.hold() for meaning in self.in_use()]
+        return min((hold.until for hold in holds if hold), default=None)
 
     def now(self) -> Meaning | Absence:
         """The generation to search, as one object; while there is none, one that says why."""
@@ -127,6 +158,8 @@ class Semantics:
         reason, hint = (trouble.message, trouble.hint) if trouble else (None, None)
         if filling is None:
             return Switching(None, None, 0, 0, reason, hint)
+        if hold := filling.embedder.hold():
+            reason, hint = hold.reason, hold.hint
         done, total = self._generations.count(filling.generation.id)
         return Switching(filling.generation.model, filling.fingerprint, done, total, reason, hint)
 
@@ -266,6 +299,9 @@ class Semantics:
             recipes = [meaning.generation.recipe for meaning in self.in_use()]
             if models.recipe not in recipes[1:]:
                 self._stop_filling()  # of what is not wanted any more
+            if models.off is not None:
+                self._go_off(models.off)
+                return
             if models.recipe in recipes:
                 return
         active = self._generations.active()
@@ -286,6 +322,18 @@ class Semantics:
             embedder.close()
             raise
         self._queue.enqueue("calibrate", afresh=False)
+
+    def _go_off(self, reason: str) -> None:
+        """By words alone, on purpose. The vectors are kept as those of a model that was left."""
+        self._stop_filling()
+        serving, self._serving = self._serving, None
+        if serving is not None:
+            self._leave(serving.embedder)
+        self._generations.deactivate(self._clock())
+        for kind in ("embed", "calibrate"):
+            self._queue.drop(kind)
+        self._set("off", reason=reason)
+        log.info("semantics_off", reason=reason)
 
     def _take_up(self, embedder: Embedder, models: Models) -> None:
         now = self._clock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["starting", "installing", "loading", "ready", "failed", "stopped"]
+State = Literal["starting", "installing", "loading", "ready", "failed", "off", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import structlog
 
 from memoryd.jobs.embed import Interrupted
 from memoryd.jobs.retry import backoff, unforeseen
-from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.errors import MemorydError, ProviderUnavailable, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 from memoryd.store.queue import Failure, Queue, job_key
@@ -46,6 +46,7 @@ class Lane:
     batch: dict[str, int]  # how many jobs of a kind are handed over at once; others one by one
     ready: Callable[[str], bool]  # whether jobs of a kind can run now
     tend: Callable[[], object] = lambda: None  # what the lane looks after before each round of jobs
+    wakes_at: Callable[[], float | None] = lambda: None  # when (unix time) jobs that cannot run now may, if it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,11 @@ class Worker:
                 self.remember(jobs[0].key, known)
                 self.queue.give_back(jobs)
                 return
+            if isinstance(known, ProviderUnavailable):  # nor this: they wait, untouched, until it can be asked again
+                self.remember(jobs[0].key, known)
+                log.warning("jobs_wait", kind=jobs[0].kind, jobs=len(jobs), code=known.code, reason=known.message)
+                self.queue.give_back(jobs)
+                return
             if len(jobs) > 1 and not all(self._is_retried(job, known) for job in jobs):
                 for job in jobs:  # find the one that spoils the batch before any is parked
                     self._run_jobs(handler, [job])
@@ -227,8 +233,8 @@ class Worker:
 
     def _idle_seconds(self, lane: Lane) -> float:
         kinds = [kind for kind in lane.handlers if lane.ready(kind)]
-        due = self.queue.next_due(kinds) if kinds else None
-        return _IDLE_SECONDS if due is None else min(_IDLE_SECONDS, max(0.0, due - self.clock()))
+        due = [self.queue.next_due(kinds) if kinds else None, lane.wakes_at()]
+        return min((max(0.0, at - self.clock()) for at in due if at is not None), default=_IDLE_SECONDS)
 
 
 def _is_ours(error: MemorydError) -> bool:

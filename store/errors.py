@@ -175,6 +175,18 @@ class RerankerUnavailable(MemorydError):
     retryable = True
 
 
+class EmbedderRefused(MemorydError):
+    """The embedding provider does not do what was asked, and would not the next time."""
+
+    code = "embedder_refused"
+
+
+class ProviderUnavailable(EmbedderUnavailable):
+    """The embedding provider cannot be asked now; the work waits for it."""
+
+    code = "provider_unavailable"
+
+
 class LanguageModelMissing(MemorydError):
     """No language model is configured."""
 

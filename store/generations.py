@@ -81,6 +81,11 @@ class Generations:
             failpoint("generation.flip.before")
         failpoint("generation.flip.after")
 
+    def deactivate(self, now: float) -> None:
+        """From here on none is searched. The one before is kept, and retired."""
+        with self._database.write() as sql:
+            sql.execute("UPDATE generations SET retired_at = ?, active = 0 WHERE active", (now,))
+
     def retire_unused(self, in_use: Iterable[int], now: float) -> None:
         """Note since when a generation is not in use: one whose filling was given up, for instance."""
         kept = list(in_use)

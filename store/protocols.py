@@ -21,17 +21,38 @@ class Clock(Protocol):
         """Seconds since the epoch."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why an embedder is not asked for a while: its provider does not answer, or refuses."""
+
+    reason: str
+    hint: str | None
+    lasting: bool  # trying again changes nothing until a person does
+    until: float  # unix time
+    queries: bool = True  # whether queries are held back too; else documents alone
+
+
 class Embedder(Protocol):
     """Turns text into vectors.
 
     Guarantees: rows come back in the order of the texts, float32, of the identity's dimension and of length 1;
     the same text gives the same vector whatever it is batched with (to 1e-3 cosine); the empty string is
-    survived; text longer than the model's context is cut, never refused. One thread at a time.
-    Raises ``EmbedderUnavailable`` (try again) or ``ModelCorrupt`` (do not).
+    survived; text longer than the model's context is cut, never refused. One thread at a time, unless it is
+    ``concurrent``: then any number of queries may be embedded while documents are.
+    Raises ``EmbedderUnavailable`` (try again), ``ModelCorrupt`` or ``EmbedderRefused`` (do not).
     """
+
+    batch: int  # texts to hand over at once: more are no quicker, and hold up who waits
+    concurrent: bool
 
     @property
     def identity(self) -> EmbedderIdentity: ...
+
+    def hold(self) -> Hold | None:
+        """Why it would refuse to be asked at this moment; None: it can be asked."""
+
+    def try_again(self) -> None:
+        """Ask once more what refused for good: a person may have put it right."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
 

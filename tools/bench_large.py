@@ -30,7 +30,7 @@ from memoryd.daemon.paths import ensure_private, find_paths
 from memoryd.daemon.search_methods import search_settings
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.index_text import READING_VERSION
-from memoryd.jobs.meaning import Models, Progress
+from memoryd.jobs.meaning import Choice, Models, Progress
 from memoryd.store.database import migrations
 from memoryd.store.folding import FOLD_VERSION
 from memoryd.store.model import stable_id
@@ -131,6 +131,14 @@ class WordsModels:
     @property
     def recipe(self) -> str:
         return f"words {self.models.recipe}"
+
+    @property
+    def off(self) -> str | None:
+        return self.models.off
+
+    @property
+    def choice(self) -> Choice:
+        return self.models.choice
 
     def load(self, progress: Progress) -> WordsEmbedder:
         return WordsEmbedder(self.models.load(progress))

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from memoryd.jobs.embedders.in_process import InProcess
 from memoryd.store.folding import split_words
 from memoryd.store.model import EmbedderIdentity
 from memoryd.store.protocols import Embedder, Vectors
@@ -20,7 +21,7 @@ from memoryd.store.protocols import Embedder, Vectors
 _DIGIT = re.compile(r"\d")  # numbers are most of the words that occur once
 
 
-class WordsEmbedder:
+class WordsEmbedder(InProcess):
     """Keeps the promises of ``Embedder``: the vector of a text depends on nothing but the text."""
 
     def __init__(self, model: Embedder) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
-from memoryd.daemon.commands.output import ago, plural, size, span, until
+from memoryd.daemon.commands.output import ago, embedder_name, plural, size, span, until
 from memoryd.daemon.commands.verdict import verdict_of
 
 STAGES = {  # of a query, in order, and the colours of their parts of its bar
@@ -92,7 +92,7 @@ def _gauges(status: dict[str, Any], cpu_share: float, width: int, height: int) -
     ]
     if height < _LOW:
         return lines
-    model = f"{embedder['model'] or embedder['configured']} · {embedder['state']}"
+    model = f"{embedder_name(embedder)} · {embedder['state']}"
     model += f" · {embedder['reason']}" if embedder["reason"] else ""
     lines += [_line("model", model), _line("stores", _stores(stores, width))]
     if height < _HIGH:

@@ -12,6 +12,7 @@ from memoryd.daemon.commands.options import AddCommon, load
 from memoryd.daemon.commands.output import plural, print_json, say, size
 
 if TYPE_CHECKING:
+    from memoryd.daemon.config import Embedder
     from memoryd.daemon.paths import Paths
     from memoryd.store.cache import SqliteCache
     from memoryd.store.generations import Generations
@@ -38,7 +39,7 @@ def roll_back(arguments: argparse.Namespace) -> int:
         with Client(paths.socket, timeout=None) as client:
             result = client.call("model.rollback")
     except NotRunning:
-        result = _roll_back_offline(paths)
+        result = _roll_back_offline(paths, config.embedder)
     in_force = {name: getattr(config.embedder, name) for name in result["settings"]}
     changed = {f"embedder.{name}": value for name, value in result["settings"].items() if in_force[name] != value}
     if changed:
@@ -75,8 +76,8 @@ def prune(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _roll_back_offline(paths: Paths) -> dict[str, Any]:
-    from memoryd.daemon.configured_models import read_recipe
+def _roll_back_offline(paths: Paths, settings: Embedder) -> dict[str, Any]:
+    from memoryd.daemon.configured_models import changed_settings, made_with
     from memoryd.store.errors import NotFound
 
     with _stores(paths) as (generations, _cache):
@@ -92,7 +93,7 @@ def _roll_back_offline(paths: Paths) -> dict[str, Any]:
         "fingerprint": former.fingerprint,
         "from": active.model if active else None,
         "cancelled": False,
-        "settings": read_recipe(former.recipe),
+        "settings": changed_settings(settings, made_with(settings, former.recipe)),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from memoryd.daemon.commands.generations import add_actions
 from memoryd.daemon.commands.options import AddCommon, load
 from memoryd.daemon.commands.output import console, print_json, say, size
+from memoryd.daemon.commands.services import check_service, choose_embedder, leaves_for, list_services, print_services
+from memoryd.store.errors import InvalidParams
 
 if TYPE_CHECKING:
+    from memoryd.daemon.config import Embedder
     from memoryd.jobs.models.install import Progress
 
 
@@ -19,10 +23,12 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
     parser = commands.add_parser(
         "model",
         help="list, install, choose or go back from the embedding model",
-        description="The local models that turn notes and queries into vectors.",
+        description="The models that turn notes and queries into vectors, here or at a service.",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="show the catalogue, and what is installed and used")
+    listing = actions.add_parser(
+        "list", help="show the catalogue and the services, what is installed, and what is used"
+    )
     add_common(listing)
     listing.set_defaults(run=list_models)
     for name, action, words in (
@@ -34,8 +40,13 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
             "model",
             nargs="?" if name == "install" else None,
             metavar="MODEL",
-            help='a name from the catalogue, "hf:org/repo/file.gguf", or a .gguf file',
+            help='a name from the catalogue, "hf:org/repo/file.gguf", or a .gguf file'
+            + ("; a service, as openai or openai:MODEL; or none" if name == "use" else ""),
         )
+        if name == "use":
+            sub.add_argument(
+                "--base-url", metavar="URL", help="where the service is asked; its own address unless given"
+            )
         add_common(sub)
         sub.set_defaults(run=action)
     add_actions(actions, add_common)
@@ -46,7 +57,8 @@ def list_models(arguments: argparse.Namespace) -> int:
     from memoryd.jobs.models.install import installed
 
     config, paths = load(arguments)
-    used = config.embedder.model
+    is_local = config.embedder.provider in ("auto", "local")
+    used = config.embedder.model if is_local else ""
     rows = [
         {
             "name": model.name,
@@ -60,19 +72,26 @@ def list_models(arguments: argparse.Namespace) -> int:
         }
         for model in CATALOGUE
     ]
-    if used not in [row["name"] for row in rows]:
+    if used and used not in [row["name"] for row in rows]:
         path = installed(paths.models_dir, used)
         rows.append({"name": used, "summary": "as configured", "installed": str(path or "") or None, "used": True})
+    services = list_services(config.embedder, os.environ)
     if arguments.json:
-        print_json({"models": rows})
+        print_json({"models": rows, "services": services})
     else:
         _print_table(rows)
+        print_services(services, config.embedder.provider)
     return 0
 
 
 def install_model(arguments: argparse.Namespace) -> int:
     config, paths = load(arguments)
     spec = arguments.model or config.embedder.model
+    if not arguments.model and config.embedder.provider not in ("auto", "local"):
+        raise InvalidParams(
+            f"embedder.provider is {config.embedder.provider}: there is nothing to install",
+            hint="Name the model to install, or use 'memoryd model use' to have another one used.",
+        )
     path = _install(spec, paths.models_dir)
     if arguments.json:
         print_json({"model": spec, "path": str(path), "bytes": path.stat().st_size})
@@ -83,17 +102,33 @@ def install_model(arguments: argparse.Namespace) -> int:
 
 def use_model(arguments: argparse.Namespace) -> int:
     from memoryd.daemon.config_edit import set_values
+    from memoryd.daemon.configured_models import changed_settings
 
-    _, paths = load(arguments)
-    path = _install(arguments.model, paths.models_dir)
-    set_values(paths.config_file, {"embedder.model": arguments.model})
-    begun = _begin_switch(arguments.model, paths.socket)
+    config, paths = load(arguments)
+    chosen = choose_embedder(config.embedder, arguments.model, arguments.base_url)
+    check_service(chosen, os.environ)
+    path = _install(chosen.model, paths.models_dir) if chosen.provider in ("auto", "local") else None
+    written = {"model": chosen.model, **changed_settings(config.embedder, chosen)}
+    set_values(paths.config_file, {f"embedder.{name}": value for name, value in written.items()})
+    begun = _begin_switch(chosen, paths.socket)
     if arguments.json:
         print_json(
-            {"model": arguments.model, "path": str(path), "config": str(paths.config_file), "switching": bool(begun)}
+            {
+                "model": chosen.model,
+                "provider": chosen.provider,
+                "path": str(path) if path else None,
+                "config": str(paths.config_file),
+                "switching": bool(begun),
+            }
         )
         return 0
-    say(f"embedder.model = {arguments.model!r} in {paths.config_file}")
+    for name, value in written.items():
+        say(f"embedder.{name} = {value!r} in {paths.config_file}")
+    if chosen.provider == "none":
+        say("Notes are found by their words alone from now on." if begun else "From the next start of memoryd on.")
+        return 0
+    if host := leaves_for(chosen):
+        say(f"Notes and queries are sent to {host} to be embedded.")
     if begun is None:
         say("The next start of memoryd embeds the notes anew; until that is done the model before is searched by.")
     else:
@@ -102,14 +137,15 @@ def use_model(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _begin_switch(model: str, socket: Path) -> dict[str, Any] | None:
+def _begin_switch(chosen: Embedder, socket: Path) -> dict[str, Any] | None:
     """Have a running daemon go over to the model; None if there is none."""
     from memoryd.daemon.client import Client
     from memoryd.store.errors import NotRunning
 
     try:
         with Client(socket) as client:
-            begun: dict[str, Any] = client.call("model.use", {"model": model})
+            params = {"model": chosen.model, "provider": chosen.provider, "base_url": chosen.base_url}
+            begun: dict[str, Any] = client.call("model.use", params)
             return begun
     except NotRunning:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoryd.store.errors import MemorydError
 
@@ -41,7 +41,8 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else _WIDE, highlight=False, soft_wrap=False)
+    width = None if stream.isatty() else _WIDE
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False, emoji=False)  # "embed:notes:a.md"
 
 
 def size(count: int) -> str:
@@ -80,3 +81,8 @@ def until(iso: str) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def embedder_name(embedder: dict[str, Any]) -> str:
+    """The model that is used or wanted, by what status says; none where none is."""
+    return str(embedder["model"] or ("none" if embedder["provider"] == "none" else embedder["configured"]))

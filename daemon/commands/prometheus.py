@@ -113,7 +113,9 @@ def _stores(status: Mapping[str, Any]) -> Iterator[Family]:
     if vectors := stores["vectors"]:
         yield _one("vector_versions", "gauge", "Versions that LanceDB keeps.", vectors["versions"])
         yield _one("vector_fragments", "gauge", "Fragments that LanceDB keeps.", vectors["fragments"])
-    yield _one("embedder_ready", "gauge", "Whether search by meaning works.", status["embedder"]["state"] == "ready")
+    hold = status["embedder"]["hold"]
+    works = status["embedder"]["state"] == "ready" and not (hold and hold["queries"])
+    yield _one("embedder_ready", "gauge", "Whether search by meaning works.", works)
 
 
 def _work(status: Mapping[str, Any]) -> Iterator[Family]:

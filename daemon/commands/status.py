@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoryd.daemon.commands.options import AddCommon, connect
-from memoryd.daemon.commands.output import ago, console, plural, print_json, size, span, until
+from memoryd.daemon.commands.output import ago, console, embedder_name, plural, print_json, size, span, until
 from memoryd.daemon.commands.verdict import verdict_of
 from memoryd.store.errors import NotRunning
 
@@ -131,15 +131,20 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     facts.add_column(overflow="fold")
     facts.add_row("  proof", describe_proof(status["proof"]))
     embedder, stores, queue = status["embedder"], status["stores"], status["queue"]
-    model = f"{embedder['model'] or embedder['configured']} · {embedder['state']}"
+    model = f"{embedder_name(embedder)} · {embedder['state']}"
     if embedder["dimension"]:
         model += f" · {embedder['dimension']} dimensions · fingerprint {embedder['fingerprint']}"
     elif embedder["reason"]:
         model += f" · {embedder['reason']}"
+    if hold := embedder["hold"]:
+        model += f" · held back, asked again {until(hold['until'])}"
     facts.add_row("  embedder", model)
+    if embedder["provider"] not in ("local", "none"):
+        where = f"notes are sent to {embedder['sends_to']}" if embedder["sends_to"] else "on this machine"
+        facts.add_row("  provider", f"{embedder['provider']} ({embedder['why']}) · {where}")
     if switching := embedder["switching"]:
         facts.add_row("  switching", _switching(switching))
-    kept = [each for each in embedder["generations"] if each["state"] == "kept"]
+    kept = [each for each in embedder["generations"] if each["state"] == "kept" and each["kept_until"]]
     if kept:
         words = ", ".join(f"{each['model']} until {each['kept_until'][:10]}" for each in kept)
         facts.add_row("  kept", f"vectors of {words} · 'memoryd model rollback' goes back to them")

@@ -30,6 +30,7 @@ from memoryd.daemon.doctor.process import (
     check_version,
     gather_process,
 )
+from memoryd.daemon.doctor.provider import check_provider, gather_provider
 from memoryd.daemon.doctor.units import check_unit, gather_units
 from memoryd.daemon.paths import Paths, find_paths
 from memoryd.jobs.workspace import Workspace
@@ -58,9 +59,11 @@ def examine(config_file: Path | None, environ: Mapping[str, str], cwd: Path) -> 
     yield check_open_files(process, config)
     yield from _check_folders(paths)
 
-    model = gather_model(config, paths.models_dir)
-    yield check_model(model)
-    yield check_space("disk space for models", gather_folder(paths.cache_dir), 0 if model.path else NEED_BYTES)
+    yield check_provider(gather_provider(config, environ))
+    if config.embedder.provider in ("auto", "local"):
+        model = gather_model(config, paths.models_dir)
+        yield check_model(model)
+        yield check_space("disk space for models", gather_folder(paths.cache_dir), 0 if model.path else NEED_BYTES)
     yield check_language_model(config)
     machine = gather_machine()
     for check in (check_processor, check_sqlite, check_locale, check_clock):
@@ -104,5 +107,6 @@ def _check_workspaces(config: Config, daemon_pid: int | None) -> Iterator[Findin
         if not facts.unavailable:
             yield check_passed_over(facts)
             yield check_dates(facts)
-            yield check_languages(facts, config.embedder.model)
+            if config.embedder.provider in ("auto", "local"):
+                yield check_languages(facts, config.embedder.model)
             yield check_notes_file_system(facts)

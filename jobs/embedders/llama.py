@@ -14,9 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from memoryd.jobs.embedders.fingerprint import fingerprint
+from memoryd.jobs.embedders.in_process import InProcess
 from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
 from memoryd.jobs.embedders.llama_tokens import LlamaTokenizer
 from memoryd.jobs.embedders.packing import pack
+from memoryd.jobs.embedders.shortening import shorten
 from memoryd.jobs.llama_library import (
     complained,
     default_threads,
@@ -39,7 +41,7 @@ FLASH_ATTENTION: Final = 1
 _POOLINGS: Final = {"mean": 1, "cls": 2, "last": 3}
 
 
-class LlamaEmbedder:
+class LlamaEmbedder(InProcess):
     """One model in memory. Not thread safe: one caller at a time."""
 
     def __init__(
@@ -52,6 +54,7 @@ class LlamaEmbedder:
         query_prefix: str = "",
         document_prefix: str = "",
         text_version: str = "",
+        dimension: int = 0,
     ) -> None:
         self._path = path
         self._query_prefix = query_prefix
@@ -65,10 +68,11 @@ class LlamaEmbedder:
         self._llama = load_llama()
         try:
             self._load(facts, threads or default_threads())
+            parts = [hash_file(path), facts.pooling, query_prefix, document_prefix, text_version]
+            if dimension and dimension != self._dimension:
+                parts.append(f"{self._cut(dimension)} numbers")
             self.identity = EmbedderIdentity(
-                model=name or path.stem,
-                fingerprint=fingerprint(hash_file(path), facts.pooling, query_prefix, document_prefix, text_version),
-                dimension=self._dimension,
+                model=name or path.stem, fingerprint=fingerprint(*parts), dimension=self._shown
             )
             self._embed(["warm up"])
         except BaseException:
@@ -77,11 +81,11 @@ class LlamaEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in the order of the texts."""
-        return self._embed([self._document_prefix + text for text in texts])
+        return shorten(self._embed([self._document_prefix + text for text in texts]), self._shown)
 
     def embed_query(self, text: str) -> Vectors:
         """The vector of one query."""
-        vector: Vectors = self._embed([self._query_prefix + text])[0]
+        vector: Vectors = shorten(self._embed([self._query_prefix + text]), self._shown)[0]
         return vector
 
     def count_tokens(self, text: str) -> int:
@@ -107,6 +111,7 @@ class LlamaEmbedder:
             strips_accents=facts.strips_accents,
         )
         self._dimension = int(llama.llama_model_n_embd_out(self._model))
+        self._shown = self._dimension
         self._longest_pass = 0
 
         parameters = llama.llama_context_default_params()
@@ -126,6 +131,16 @@ class LlamaEmbedder:
         self._run = llama.llama_decode if self._memory else llama.llama_encode
 
         self._batch = LlamaBatch(llama.llama_batch, tokens=self._capacity, sequences=self._most_sequences)
+
+    def _cut(self, dimension: int) -> int:
+        """Give out so many numbers of each vector."""
+        if dimension > self._dimension:
+            raise ModelCorrupt(
+                f"{self._path} makes vectors of {self._dimension} numbers, not of {dimension}",
+                hint="Set embedder.dimension to less, or to 0: the model's own",
+            )
+        self._shown = dimension
+        return dimension
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         self._check_open()

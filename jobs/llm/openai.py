@@ -7,11 +7,12 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from memoryd.jobs.keys import ReadKey
 from memoryd.jobs.llm.background import in_background
 from memoryd.jobs.llm.protocol import Message
 from memoryd.jobs.models.transport import parse_retry_after
@@ -24,8 +25,6 @@ _LARGEST_ANSWER: Final = 1_000_000  # bytes
 _LONGEST_DETAIL: Final = 300  # characters of a server's own words
 _CHECK_URL: Final = "Check llm.base_url: it ends where /chat/completions begins, often in /v1."
 _CHECK_KEY: Final = "Check the key that llm.api_key_env or llm.api_key_file names."
-
-ReadKey = Callable[[], str]  # raises a MemorydError where the key should be and is not
 
 
 class OpenAiModel:

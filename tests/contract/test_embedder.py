@@ -1,8 +1,9 @@
-"""What every embedder guarantees, on the fake and on llama.cpp."""
+"""What every embedder guarantees: the fake, llama.cpp, and every provider over its own API."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,12 @@ import pytest
 
 from memoryd.jobs.embedders.llama import LlamaEmbedder
 from memoryd.store.errors import EmbedderUnavailable
-from memoryd.store.protocols import Embedder
+from memoryd.store.protocols import Embedder, Vectors
+from tests.support.embedding_apis import APIS
+from tests.support.embedding_server import KEY, run_embedding_server
 from tests.support.fake_embedder import FakeEmbedder
+from tests.support.llama_server import run_llama_server
+from tests.support.remote import connect
 
 TEXTS = (
     "The gateway restarts after its configuration changed.",
@@ -27,14 +32,47 @@ TEXTS = (
 )
 
 
-@pytest.fixture(params=["fake", "llama"], scope="module")
-def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
-    made: Embedder
+class Remembering(LlamaEmbedder):
+    """The real model behind every provider's API; what it has embedded for one it need not for the next."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._known: dict[str, Vectors] = {}
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        unknown = [text for text in texts if text not in self._known]
+        self._known.update(zip(unknown, super().embed_documents(unknown), strict=True))
+        return np.array([self._known[text] for text in texts], np.float32)
+
+
+@pytest.fixture(scope="module")
+def model(default_model: Path) -> Iterator[Remembering]:
+    with closing(Remembering(default_model)) as made:
+        yield made
+
+
+Make = Callable[[], Embedder]
+
+
+@pytest.fixture(params=["fake", "llama", *APIS, "llama.cpp's server"], scope="module")
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    path: Path = request.getfixturevalue("default_model")
     match request.param:
         case "fake":
-            made = FakeEmbedder()
-        case _:
-            made = LlamaEmbedder(request.getfixturevalue("default_model"))
+            yield FakeEmbedder
+        case "llama":
+            yield lambda: LlamaEmbedder(path)
+        case "llama.cpp's server":
+            with run_llama_server(path, KEY) as url:
+                yield lambda: connect("openai-compatible", url, model="minilm")
+        case provider:
+            with run_embedding_server(APIS[provider], request.getfixturevalue("model")) as server:
+                yield lambda: connect(provider, server.url)
+
+
+@pytest.fixture(scope="module")
+def embedder(make: Make) -> Iterator[Embedder]:
+    made = make()
     yield made
     made.close()
 
@@ -111,12 +149,21 @@ def test_identity_does_not_change_while_it_runs(embedder: Embedder) -> None:
     assert before.fingerprint
 
 
-def test_closed_embedder_says_so_and_can_be_closed_again(embedder: Embedder, request: pytest.FixtureRequest) -> None:
-    if isinstance(embedder, LlamaEmbedder):
-        path: Path = request.getfixturevalue("default_model")
-        other: Embedder = LlamaEmbedder(path)
-    else:
-        other = FakeEmbedder()
+def test_two_of_the_same_have_the_same_identity_and_vectors(embedder: Embedder, make: Make) -> None:
+    with closing(make()) as other:
+        assert other.identity == embedder.identity
+        assert other.embed_query("the gateway") @ embedder.embed_query("the gateway") > 1 - 1e-3
+
+
+def test_embedder_that_is_well_is_not_held_back(embedder: Embedder) -> None:
+    embedder.embed_query("anything")
+    embedder.try_again()
+    assert embedder.hold() is None
+    assert embedder.batch >= 1
+
+
+def test_closed_embedder_says_so_and_can_be_closed_again(make: Make) -> None:
+    other = make()
     other.close()
     other.close()
     with pytest.raises(EmbedderUnavailable) as caught:
@@ -124,3 +171,12 @@ def test_closed_embedder_says_so_and_can_be_closed_again(embedder: Embedder, req
     assert caught.value.hint
     with pytest.raises(EmbedderUnavailable):
         other.count_tokens("anything")
+
+
+def test_vectors_of_llama_cpp_s_server_are_those_of_the_model_in_memoryd(default_model: Path) -> None:
+    texts = [text for text in TEXTS if text]
+    with run_llama_server(default_model, KEY) as url:
+        remote = connect("openai-compatible", url, model="minilm")
+        with closing(remote), closing(LlamaEmbedder(default_model)) as local:
+            assert np.abs(remote.embed_documents(texts) - local.embed_documents(texts)).max() < 1e-3
+            assert np.abs(remote.embed_query("where is it?") - local.embed_query("where is it?")).max() < 1e-3

@@ -61,7 +61,7 @@ def test_change_in_the_middle_of_a_file_leaves_nothing_split_the_old_way(memory:
             assert go.wait(60)
         return time.time()
 
-    engine = memory.engine = Engine(memory.config, find_paths(memory.config, {"HOME": "/x"}), memory.load, clock)
+    engine = memory.engine = Engine(memory.config, find_paths(memory.config, {"HOME": "/x"}), memory.models, clock)
     engine.start()
     try:
         memory.settle()

@@ -50,6 +50,25 @@ def printed(status: Status, width: int = 100) -> list[str]:
     return console.export_text().splitlines()
 
 
+# -- who embeds -------------------------------------------------------------------------------------------
+
+
+def test_service_that_embeds_is_told_and_that_it_is_held_back(status: Status) -> None:
+    hold = {"reason": "503", "hint": None, "lasting": False, "until": "2999-01-01T00:00:00+00:00", "queries": True}
+    remote = {"provider": "openai", "why": "as configured", "sends_to": "api.openai.com", "hold": hold}
+    lines = "\n".join(printed({**status, "embedder": {**status["embedder"], **remote}}, width=200))
+    assert "openai (as configured) · notes are sent to api.openai.com" in lines
+    assert "held back, asked again in" in lines
+    off = {"provider": "none", "state": "off", "model": None, "dimension": None, "reason": "by words alone"}
+    assert "none · off · by words alone" in "\n".join(printed({**status, "embedder": {**status["embedder"], **off}}))
+
+
+def test_generation_that_is_being_opened_is_not_one_that_is_kept(status: Status) -> None:
+    opening = {"model": "m", "fingerprint": "f", "state": "kept", "kept_until": None}
+    lines = "\n".join(printed({**status, "embedder": {**status["embedder"], "generations": [opening]}}))
+    assert "vectors of m" not in lines
+
+
 # -- what is measured -------------------------------------------------------------------------------------
 
 

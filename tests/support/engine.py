@@ -17,7 +17,7 @@ from memoryd.daemon.engine import Engine
 from memoryd.daemon.methods import Methods
 from memoryd.daemon.paths import find_paths
 from memoryd.daemon.status import full_status
-from memoryd.jobs.meaning import Models, Progress
+from memoryd.jobs.meaning import Choice, Models, Progress
 from memoryd.store.errors import ModelMissing
 from memoryd.store.protocols import Clock, Vectors
 from tests.support.fake_embedder import FakeEmbedder
@@ -50,6 +50,9 @@ class Gate(FakeEmbedder):
 
 class FakeModels:
     """The memory's embedder, and those that it had before as long as they are kept."""
+
+    off = None
+    choice = Choice("local", "for a test")
 
     def __init__(self, memory: Memory, recipe: str) -> None:
         self.memory = memory

@@ -35,7 +35,13 @@ def problems(home: Path, text: str | None = None, environ: Mapping[str, str] | N
     return [problem.replace(f"{home}/", "") for problem in caught.value.problems]
 
 
-ALONG = {"llm.provider": {"MEMORYD_LLM__MODEL": "/models/some.gguf"}}  # what a setting cannot do without
+ALONG = {  # what a setting cannot do without
+    "llm.provider": {"MEMORYD_LLM__MODEL": "/models/some.gguf"},
+    "embedder.base_url": {"MEMORYD_EMBEDDER__PROVIDER": "openai"},
+    **{
+        f"embedder.api_key_{place}": {"MEMORYD_EMBEDDER__PROVIDER": "openai"} for place in ("env", "file", "credential")
+    },
+}
 
 
 def another_value(setting: Setting) -> Any:
@@ -45,6 +51,8 @@ def another_value(setting: Setting) -> Any:
     if setting.kind is bool:
         return not setting.default
     if setting.kind is str:
+        if setting.key == "embedder.base_url":
+            return "http://other.example/v1"
         return "/some/where" if setting.form == "path" else "other"
     step = 1 if setting.kind is int else 0.25
     return setting.default + (step if setting.default + step <= (setting.high or 0) else -step)

@@ -40,6 +40,7 @@ from memoryd.daemon.doctor.process import (
     check_version,
     is_daemon,
 )
+from memoryd.daemon.doctor.provider import ProviderFacts, check_provider
 from memoryd.daemon.doctor.units import UnitFacts, check_unit, differing_keys, program_of
 
 INOTIFY = InotifyFacts(8192, 128, 16384, watches=100, instances=10, folders=20, workspaces=1)
@@ -164,6 +165,22 @@ def test_processor() -> None:
     bad(lacking, "problem", "AVX2", "llama-cpp-python")
     bad(check_processor(replace(MACHINE, llama="CPU : SSE3 = 0 | AVX2 = 0 | ")), "warning", "AVX2", "slow")
     bad(check_processor(replace(MACHINE, llama=None, llama_error="it died of signal 4")), "problem", "signal 4")
+
+
+def test_provider_tells_whether_notes_leave_the_machine_and_whether_it_can_be_asked() -> None:
+    remote = ProviderFacts("openai", "m", "https://api.openai.com/v1", "api.openai.com", True, "the variable X", True)
+    assert "notes and queries are sent to api.openai.com" in check_provider(remote).message
+    well(check_provider(remote))
+    bad(check_provider(replace(remote, has_key=False)), "warning", "where the daemon starts")
+    bad(check_provider(replace(remote, key_place=None, has_key=False, variable="OPENAI_API_KEY")), "problem", "OPENAI")
+    bad(check_provider(replace(remote, base_url="http://gpu/v1", sends_to="gpu")), "warning", "https://")
+    well(check_provider(ProviderFacts("ollama", "m", "http://127.0.0.1:11434")))
+    for provider in ("none", "local", "auto"):
+        well(check_provider(ProviderFacts(provider)))
+    unused = check_provider(ProviderFacts("auto", others=("OPENAI_API_KEY",)))
+    assert "OPENAI_API_KEY is set and not used" in unused.message
+    given = check_provider(ProviderFacts("auto", fallback="voyage (the variable MEMORYD_VOYAGE_API_KEY)"))
+    assert "only where the local model cannot be had" in given.message
 
 
 def test_model() -> None:
