@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoryd.daemon.commands import model_bench
 from memoryd.daemon.commands.generations import add_actions
 from memoryd.daemon.commands.options import AddCommon, load
 from memoryd.daemon.commands.output import console, print_json, say, size
@@ -15,7 +16,9 @@ from memoryd.daemon.commands.services import check_service, choose_embedder, lea
 from memoryd.store.errors import InvalidParams
 
 if TYPE_CHECKING:
-    from memoryd.daemon.config import Embedder
+    from collections.abc import Callable
+
+    from memoryd.daemon.config import Embedder, Rerank
     from memoryd.jobs.models.install import Progress
 
 
@@ -50,6 +53,7 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         add_common(sub)
         sub.set_defaults(run=action)
     add_actions(actions, add_common)
+    model_bench.add_action(actions, add_common)
 
 
 def list_models(arguments: argparse.Namespace) -> int:
@@ -67,6 +71,9 @@ def list_models(arguments: argparse.Namespace) -> int:
             "dimension": model.dimension,
             "context": model.context,
             "license": model.license,
+            "megabytes": model.megabytes,
+            "query_prefix": model.query_prefix,
+            "document_prefix": model.document_prefix,
             "installed": str(installed(paths.models_dir, model.name) or "") or None,
             "used": model.name == used,
         }
@@ -76,23 +83,30 @@ def list_models(arguments: argparse.Namespace) -> int:
         path = installed(paths.models_dir, used)
         rows.append({"name": used, "summary": "as configured", "installed": str(path or "") or None, "used": True})
     services = list_services(config.embedder, os.environ)
+    rerankers = _list_rerankers(config.search.rerank, paths.models_dir)
     if arguments.json:
-        print_json({"models": rows, "services": services})
+        print_json({"models": rows, "rerankers": rerankers, "services": services})
     else:
         _print_table(rows)
+        _print_rerankers(rerankers)
         print_services(services, config.embedder.provider)
     return 0
 
 
 def install_model(arguments: argparse.Namespace) -> int:
     config, paths = load(arguments)
+    if arguments.model and (path := _install_reranker(arguments.model, paths.models_dir)):
+        return _tell_installed(arguments, arguments.model, path)
     spec = arguments.model or config.embedder.model
     if not arguments.model and config.embedder.provider not in ("auto", "local"):
         raise InvalidParams(
             f"embedder.provider is {config.embedder.provider}: there is nothing to install",
             hint="Name the model to install, or use 'memoryd model use' to have another one used.",
         )
-    path = _install(spec, paths.models_dir)
+    return _tell_installed(arguments, spec, _install(spec, paths.models_dir))
+
+
+def _tell_installed(arguments: argparse.Namespace, spec: str, path: Path) -> int:
     if arguments.json:
         print_json({"model": spec, "path": str(path), "bytes": path.stat().st_size})
     else:
@@ -151,8 +165,41 @@ def _begin_switch(chosen: Embedder, socket: Path) -> dict[str, Any] | None:
         return None
 
 
+def _install_reranker(spec: str, models_dir: Path) -> Path | None:
+    """The file of a reranker of the catalogue; None where the name is none of those."""
+    from memoryd.jobs.models.rerankers import RERANKERS, install_reranker
+
+    if spec.casefold() not in [model.name for model in RERANKERS]:
+        return None
+    return _with_progress(install_reranker, spec, models_dir)
+
+
+def _list_rerankers(settings: Rerank, models_dir: Path) -> list[dict[str, Any]]:
+    from memoryd.jobs.models.rerankers import RERANKERS, installed_reranker
+
+    return [
+        {
+            "name": model.name,
+            "summary": model.summary,
+            "languages": model.languages,
+            "license": model.license,
+            "megabytes": model.megabytes,
+            "extra": "rerank" if model.needs_extra else None,
+            "installed": str(installed_reranker(models_dir, model.name) or "") or None,
+            "used": settings.enabled and model.name == settings.model,
+        }
+        for model in RERANKERS
+    ]
+
+
 def _install(spec: str, models_dir: Path) -> Path:
-    from memoryd.jobs.models.install import ignore_progress, install
+    from memoryd.jobs.models.install import install
+
+    return _with_progress(install, spec, models_dir)
+
+
+def _with_progress(install: Callable[[str, Path, Progress], Path], spec: str, models_dir: Path) -> Path:
+    from memoryd.jobs.models.install import ignore_progress
 
     if not sys.stderr.isatty():
         return install(spec, models_dir, ignore_progress)
@@ -170,11 +217,34 @@ def _install(spec: str, models_dir: Path) -> Path:
         return install(spec, models_dir, progress)
 
 
+def _print_rerankers(rows: list[dict[str, Any]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("", "reranker", "languages", "MB", "licence", "installed", ""):
+        table.add_column(column)
+    for row in rows:
+        needs = "; needs the extra memoryd[rerank]" if row["extra"] else ""
+        table.add_row(
+            "●" if row["used"] else "",
+            row["name"],
+            row["languages"],
+            str(row["megabytes"]),
+            row["license"],
+            "yes" if row["installed"] else "no",
+            escape(f"{row['summary']}{needs}"),
+        )
+    console().print()
+    console().print(table)
+    console().print()
+
+
 def _print_table(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("", "model", "languages", "dim", "context", "licence", "installed", ""):
+    for column in ("", "model", "languages", "dim", "context", "MB", "licence", "installed", ""):
         table.add_column(column)
     for row in rows:
         table.add_row(
@@ -183,6 +253,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             row.get("languages", ""),
             str(row.get("dimension", "")),
             str(row.get("context", "")),
+            str(row.get("megabytes", "")),
             row.get("license", ""),
             "yes" if row["installed"] else "no",
             row["summary"],
