@@ -159,6 +159,12 @@ class Generations:
                 wanted.extend(Wanted(*row) for row in rows)
         return wanted
 
+    def without_vectors(self, generation: int, passages: Sequence[Wanted]) -> list[Wanted]:
+        """Those of these passages, known to the ledger or not, that have no vector in the generation."""
+        marked = "SELECT 1 FROM vectors WHERE generation = ? AND passage_id = ?"
+        with self._database.read() as sql:
+            return [each for each in passages if not sql.execute(marked, (generation, each.passage_id)).fetchone()]
+
     def orphans(self, generation: int, documents: Sequence[tuple[str, str]] | None = None) -> list[int]:
         """Vectors whose passage is gone, of these documents or (None) of all."""
         gone = (

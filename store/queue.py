@@ -258,6 +258,9 @@ class Queue:
         for kind, workspace, path in rows:
             if kind in ids:
                 ids[kind].add(document_id(workspace, path))
+            elif kind == "resplit":  # the vectors of what it will say are there before its text is
+                ids["index"].add(document_id(workspace, path))
+                ids["embed"].add(document_id(workspace, path))
             elif kind == "reconcile":
                 folders.add((workspace, path))
         return Work(frozenset(ids["index"]), frozenset(ids["embed"]), frozenset(folders))
