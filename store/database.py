@@ -154,7 +154,10 @@ class Database:
 
     def _reclaim_portion(self) -> int:
         with self._lock, self._errors():
-            return reclaim_pages(self._writer)
+            failpoint("ledger.reclaim.before")
+            freed = reclaim_pages(self._writer)
+            failpoint("ledger.reclaim.after")
+            return freed
 
     def close(self) -> None:
         """Refuse what comes from here on. A read that is under way keeps its connection until it ends."""
@@ -230,7 +233,9 @@ def _refold(writer: sqlite3.Connection) -> None:
         writer.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
         writer.execute("INSERT INTO chunk_words (chunk_words) VALUES ('rebuild')")
         writer.execute("INSERT OR REPLACE INTO meta VALUES ('fold_version', ?)", (FOLD_VERSION,))
+        failpoint("ledger.refold.before")
         writer.execute("COMMIT")
+        failpoint("ledger.refold.after")
     except BaseException:
         with suppress(sqlite3.Error):
             writer.execute("ROLLBACK")

@@ -68,6 +68,8 @@ class Generations:
                 (recipe, recipe, identity.fingerprint),
             )
             row = sql.execute(f"{_GENERATION} WHERE fingerprint = ?", (identity.fingerprint,)).fetchone()
+            failpoint("generation.register.before")
+        failpoint("generation.register.after")
         return Generation(*row)
 
     def flip(self, generation: int, now: float) -> None:
@@ -91,12 +93,16 @@ class Generations:
                 f" WHERE retired_at IS NULL AND NOT active AND id NOT IN ({marks})",
                 (now, *kept),
             )
+            failpoint("generation.retire.before")
+        failpoint("generation.retire.after")
 
     def forget(self, generation: Generation) -> None:
         """Its vectors are gone from disk: forget that there were any, and what noise was in it."""
         with self._database.write() as sql:
             sql.execute("DELETE FROM generations WHERE id = ? AND NOT active", (generation.id,))
             sql.execute("DELETE FROM meta WHERE key = ?", (f"noise:{generation.fingerprint}",))
+            failpoint("generation.forget.before")
+        failpoint("generation.forget.after")
 
     def active(self) -> Generation | None:
         with self._database.read() as sql:

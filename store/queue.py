@@ -110,6 +110,8 @@ class Queue:
         with self._database.write() as sql:
             for kind, workspace, path in jobs:
                 add_job(sql, kind, workspace, path, now, afresh=afresh)
+            failpoint("queue.enqueue.before")
+        failpoint("queue.enqueue.after")
         self.notify()
 
     def claim(self, kinds: Sequence[str], limit: int = 1) -> list[Job]:
@@ -161,6 +163,8 @@ class Queue:
                 " WHERE key = ? AND state = 'running'",
                 [(job.key,) for job in jobs],
             )
+            failpoint("queue.return.before")
+        failpoint("queue.return.after")
         self.notify()
 
     def give_back_all(self, kinds: Sequence[str]) -> None:
@@ -213,6 +217,8 @@ class Queue:
                 " enqueued_at = ? WHERE key = ?",
                 keys,
             )
+            failpoint("queue.requeue.before")
+        failpoint("queue.requeue.after")
         self.notify()
         return len(keys)
 

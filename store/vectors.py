@@ -161,9 +161,12 @@ class LanceVectors:
         with self._errors():
             rows = self._table.to_arrow()
             database = _connect(self.folder)
+            failpoint("vectors.rewrite.before")
             database.drop_table(self.name)
+            failpoint("vectors.rewrite.dropped")
             self._table = database.create_table(self.name, rows, schema=_schema(self._dimension))
             self._commits, self._rows = 0, rows.num_rows
+            failpoint("vectors.rewrite.after")
 
     def stats(self) -> VectorStats:
         with self._errors():
@@ -259,7 +262,10 @@ def drop_table(folder: Path, fingerprint: str) -> int:
     """Remove a generation's vectors from disk; returns how many bytes that were."""
     table = table_path(folder, fingerprint)
     held = folder_bytes(table)
-    shutil.rmtree(table, ignore_errors=True)
+    with translated_errors(table):
+        failpoint("vectors.drop.before")
+        shutil.rmtree(table, ignore_errors=True)
+        failpoint("vectors.drop.after")
     return held
 
 
