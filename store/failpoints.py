@@ -93,6 +93,8 @@ POINTS: Final = (
     "generation.unmark.after",
     "generation.flip.before",
     "generation.flip.after",
+    "generation.serve.before",
+    "generation.serve.after",
     "generation.retire.before",
     "generation.retire.after",
     "generation.forget.before",

@@ -83,6 +83,15 @@ class Generations:
             failpoint("generation.flip.before")
         failpoint("generation.flip.after")
 
+    def serve(self, generation: int, in_use: Iterable[int], now: float) -> None:
+        """Flip to it, queue what it lacks, and note what is no longer in use: all of it or nothing."""
+        with self._database.write():
+            self.flip(generation, now)
+            self.enqueue_incomplete(generation, now)
+            self.retire_unused(in_use, now)
+            failpoint("generation.serve.before")
+        failpoint("generation.serve.after")
+
     def retire_unused(self, in_use: Iterable[int], now: float) -> None:
         """Note since when a generation is not in use: one whose filling was given up, for instance."""
         kept = list(in_use)

@@ -15,14 +15,20 @@ from tests.support.soundness import OFTEN, check_sound, tidy
 from tests.support.waiting import eventually
 
 ONCE_EVER = ("ledger.migrate", "vectors.create")  # boundaries of an index that is being made
-AT_EACH_START = (*ONCE_EVER, "queue.recover", "generation.flip")
+AT_EACH_START = (*ONCE_EVER, "queue.recover", "generation.flip", "generation.serve")
 ELSEWHERE = (  # boundaries of other programs than the daemon
     "model.",  # tests/integration/models/test_models_killed.py
     "config.",  # test_written_files.py
     "unit.",
 )
 REFUSING = ("ledger.migrate", "ledger.refold", "cache.create", "queue.recover")  # without them nothing can be served
-WAITING = ("vectors.create", "generation.register", "generation.flip", "generation.retire")  # words are served
+WAITING = (  # words are served
+    "vectors.create",
+    "generation.register",
+    "generation.flip",
+    "generation.serve",
+    "generation.retire",
+)
 FAILING = {  # boundaries that are reached only after something else has failed
     "queue.settle.before": "vectors.upsert.before=error@1-1",
     "queue.settle.after": "cache.keep.before=bug@1-2",  # the batch, and then the first alone: it is parked

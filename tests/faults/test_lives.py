@@ -83,3 +83,12 @@ def test_life_in_which_such_boundaries_fail_once_loses_nothing(tmp_path: Path, t
         pytest.fail("a life goes on after each of them has failed once")
     arm("")
     assert come_back(tmp_path) == root
+
+
+def test_switch_that_fails_at_its_flip_is_finished_all_the_same(tmp_path: Path) -> None:
+    """The second time is the other model's; the one before is searched until it has succeeded."""
+    root = come_back(tmp_path)
+    arm("generation.serve.before=error@2-2")
+    live(tmp_path)
+    arm("")
+    assert come_back(tmp_path) == root
