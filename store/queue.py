@@ -283,11 +283,14 @@ class Queue:
         return None if row[0] is None else float(row[0])
 
     def failures(self) -> list[Failure]:
+        """What failed and is to be tried again, or not. A file that has changed since is pending; what is about no file
+        has failed until it has succeeded, however often it is asked for."""
         with self._database.read() as sql:
             rows = sql.execute(
                 "SELECT kind, workspace, path, reason, hint, attempts, state = 'parked',"
                 " iif(state = 'parked', NULL, run_after)"
-                " FROM jobs WHERE reason IS NOT NULL AND attempts > 0 ORDER BY workspace, path, kind"
+                " FROM jobs WHERE reason IS NOT NULL AND (attempts > 0 OR workspace = '')"
+                " ORDER BY workspace, path, kind"
             ).fetchall()
         return [Failure(*row) for row in rows]
 
