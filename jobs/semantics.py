@@ -335,7 +335,7 @@ class Semantics:
         return embedder
 
     def _serve(self, meaning: Meaning) -> None:
-        """One transaction of the ledger, then one object: from here on this is searched. If it fails, nothing changes."""
+        """One transaction of the ledger, then one object: this is searched from here on. If it fails, nothing changes."""
         before = self._serving
         in_use = [each.generation.id for each in (meaning, self._filling) if each]
         self._generations.serve(meaning.generation.id, in_use, self._clock())

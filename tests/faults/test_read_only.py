@@ -57,7 +57,9 @@ def test_vectors_that_become_read_only_leave_words_and_heal(machine: Machine) ->
 
 
 @pytest.mark.parametrize("store", ["", "ledger.db", "embeddings.db"], ids=lambda name: name or "all")
-def test_store_that_becomes_read_only_keeps_what_it_has_and_resumes_when_it_is_not(machine: Machine, store: str) -> None:
+def test_store_that_becomes_read_only_keeps_what_it_has_and_resumes_when_it_is_not(
+    machine: Machine, store: str
+) -> None:
     read_only = ReadOnly(machine.folder, machine.data / store)
     machine.env = read_only.env
     machine.write("memory/a.md", "The lighthouse keeper.\n")

@@ -13,7 +13,9 @@ import pytest
 from tests.support.daemon import Machine, make_machine
 from tests.support.fake_systemctl import FakeSystemd
 
-SET = "import sys, pathlib; from memoryd.store.failpoints import arm; from memoryd.daemon.config_edit import set_values; "
+SET = (
+    "import sys, pathlib; from memoryd.store.failpoints import arm; from memoryd.daemon.config_edit import set_values; "
+)
 BEFORE = "# mine\n[search]\nlimit = 3\n"
 
 

@@ -470,7 +470,7 @@ def test_document_that_is_split_again_has_its_vectors_the_moment_its_rows_are_re
         held: list[tuple[set[int], set[int]]] = []
 
         def look() -> None:
-            wanted = engine.generations.missing(-1, [("notes", "memory/a.md")])  # no generation has this id: all of them
+            wanted = engine.generations.missing(-1, [("notes", "memory/a.md")])  # of no generation: all
             marked = {each.passage_id for each in wanted} & engine.generations.marked(meaning.generation.id)
             held.append(({each.passage_id for each in wanted}, marked & meaning.vectors.ids()))
 

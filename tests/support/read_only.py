@@ -1,7 +1,7 @@
-"""A folder that is read-only from one moment to the next, and writable again, under a process that has files open there.
+"""A folder that turns read-only, and writable again, under a process that has files open there.
 
-The kernel refuses to remount a file system on which files are open for writing, and one that gives up by itself does not
-come back: so what the system calls answer is changed for one process. ``ext4_disk`` is the real thing, one way.
+The kernel refuses to remount a file system on which files are open for writing, and one that gives up by itself does
+not come back: so what the system calls answer is changed for one process. ``ext4_disk`` is the real thing, one way.
 """
 
 from __future__ import annotations
