@@ -20,11 +20,11 @@ from memoryd.jobs.meaning import Absence, Meaning, Models
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
 from memoryd.jobs.turns import Turns
-from memoryd.store.database import ignore_damage
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.protocols import Clock, Embedder, VectorIndex
 from memoryd.store.queue import Queue
+from memoryd.store.sqlite_file import ignore_damage
 from memoryd.store.vectors import LanceVectors, table_path
 
 log = structlog.get_logger()
@@ -335,7 +335,7 @@ class Semantics:
         return embedder
 
     def _serve(self, meaning: Meaning) -> None:
-        """One transaction of the ledger, then one object: this is searched from here on. If it fails, nothing changes."""
+        """One transaction of the ledger, then one object: from here on this is searched. All of it or nothing."""
         before = self._serving
         in_use = [each.generation.id for each in (meaning, self._filling) if each]
         self._generations.serve(meaning.generation.id, in_use, self._clock())

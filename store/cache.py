@@ -16,7 +16,11 @@ from typing import Any
 import numpy as np
 import structlog
 
-from memoryd.store.database import (
+from memoryd.store.errors import StoreCorrupt
+from memoryd.store.failpoints import failpoint
+from memoryd.store.protocols import Clock, Vectors
+from memoryd.store.space import fold_log, reclaim_pages
+from memoryd.store.sqlite_file import (
     OnDamage,
     connect,
     file_bytes,
@@ -25,10 +29,6 @@ from memoryd.store.database import (
     refuse_empty,
     translated_errors,
 )
-from memoryd.store.errors import StoreCorrupt
-from memoryd.store.failpoints import failpoint
-from memoryd.store.protocols import Clock, Vectors
-from memoryd.store.space import fold_log, reclaim_pages
 
 log = structlog.get_logger()
 

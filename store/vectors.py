@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import structlog
 
-from memoryd.store.database import OnDamage, ignore_damage
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.failpoints import failpoint
 from memoryd.store.mirror import Mirror, near
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
+from memoryd.store.sqlite_file import OnDamage, ignore_damage
 
 log = structlog.get_logger()
 

@@ -60,7 +60,7 @@ def test_ten_thousand_files_at_once_are_all_indexed_and_found(machine: Machine) 
 
 
 def save_again_and_again(machine: Machine, daemon: Daemon, saves: int, pause_s: float) -> tuple[int, float]:
-    """Save one file so often, and wait until the last is found; returns how many were embedded, and how long it took."""
+    """Save one file so often and wait for the last; returns how many were embedded, and how long saving took."""
     daemon.settle()
     began = time.monotonic()
     pace = threading.Event()
