@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryd.store.errors import ConfigInvalid
+from memoryd.store.failpoints import failpoint
 
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")
 
@@ -40,9 +42,15 @@ def _write(file: Path, text: str) -> None:
         beside.write_bytes(text.encode())
         if file.exists():
             shutil.copymode(file, beside)
+        failpoint("config.replace.before")
         beside.replace(file)
+        failpoint("config.replace.after")
     finally:
         beside.unlink(missing_ok=True)
+    for left in file.parent.glob(f".{glob.escape(file.name)}.*"):
+        owner = left.name.rpartition(".")[2]
+        if owner.isdigit() and not Path("/proc", owner).exists():  # killed before it was renamed
+            left.unlink(missing_ok=True)
 
 
 def edit_text(text: str, values: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from memoryd.daemon.program import find_program
 from memoryd.daemon.service_manager import ServiceManager
 from memoryd.daemon.units import SERVICE, SOCKET, Setup, is_ours, is_untouched, render_units
 from memoryd.store.errors import ConfigInvalid, ServiceFailed
+from memoryd.store.failpoints import failpoint
 
 UNITS = (SOCKET, SERVICE)  # in the order in which they are started
 _XDG = {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
@@ -156,7 +157,9 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = file.with_name(f".{file.name}.new")
         beside.write_text(text, encoding="utf-8")
+        failpoint("unit.replace.before")
         beside.replace(file)
+        failpoint("unit.replace.after")
     except OSError as error:
         raise ServiceFailed(f"{file} cannot be written: {error.strerror}") from error
 

@@ -65,18 +65,29 @@ class Vectorizer:
             meaning.vectors.delete(orphans)
             self._generations.unmark(generation.id, orphans)
         wanted = self._generations.missing(generation.id, documents)
+        return Embedded(len(wanted), self._write(wanted, meaning), len(orphans))
+
+    def write_ahead(self, passages: Sequence[Wanted], meaning: Meaning) -> int:
+        """Have the vectors of passages that the ledger is about to get; returns how many were embedded for it.
+
+        Until it has them nothing finds these vectors. If it never gets them, they are orphans like any others.
+        """
+        return self._write(self._generations.without_vectors(meaning.generation.id, passages), meaning)
+
+    def _write(self, wanted: Sequence[Wanted], meaning: Meaning) -> int:
+        """LanceDB first, then the ledger's mark that it holds them."""
         computed = 0
         for commit in self.place(wanted, meaning):
             ids = [placed.passage.passage_id for placed in commit]
             owners = [placed.passage.document_id for placed in commit]
             matrix = np.stack([placed.vector for placed in commit])
             meaning.vectors.upsert(ids, owners, matrix)
-            self._generations.mark(generation.id, zip(ids, owners, strict=True))
+            self._generations.mark(meaning.generation.id, zip(ids, owners, strict=True))
             new = sum(placed.computed for placed in commit)
             computed += new
             if self.on_written:
                 self.on_written(len(commit), new)
-        return Embedded(len(wanted), computed, len(orphans))
+        return computed
 
     def place(self, wanted: Sequence[Wanted], meaning: Meaning) -> Iterator[list[Placed]]:
         """Passages with their vectors, in portions that are written at once. The cache keeps every batch."""

@@ -1,7 +1,7 @@
 """Splitting a document again, as another chunker cuts it, without its being found by words alone in between.
 
-The passages of the new splitting are embedded into the cache while the old ones are still searched. Then the
-document's rows are replaced in one transaction, and its vectors follow at once: nothing is left to embed.
+The passages of the new splitting get their vectors while the old ones are still searched: what the ledger does not
+know cannot be found. Then the document's rows are replaced in one transaction, and the vectors of the old ones go.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from memoryd.jobs.meaning import Meaning
 from memoryd.jobs.passages import split_passages
 from memoryd.jobs.reading import decode_text, read_file
 from memoryd.jobs.workspace import Workspace
+from memoryd.store.document_rows import passage_rows
 from memoryd.store.documents import Documents
 from memoryd.store.generations import Wanted
-from memoryd.store.model import Job, document_id, embedding_hash, embedding_text
+from memoryd.store.model import Job, document_id
 from memoryd.store.protocols import Clock
 
 
@@ -30,19 +31,18 @@ def resplit(
     """Runs on the embed lane. Without a model the rows are replaced all the same: words are what is searched then."""
     computed = 0
     if meaning is not None:
-        wanted = _read_passages(job, workspace, settings)
-        computed = sum(placed.computed for portion in vectorizer.place(wanted, meaning) for placed in portion)
+        computed = vectorizer.write_ahead(_read_passages(job, workspace, settings), meaning)
     documents.expire(job.workspace, [job.path])
     outcome = index_text(workspace, job.path, documents, settings, clock)
     if meaning is not None:
-        vectorizer.run([job], meaning)
+        vectorizer.run([job], meaning)  # removes the old ones; the file may have changed since it was read, too
     return {"outcome": outcome, "computed": computed}
 
 
 def _read_passages(job: Job, workspace: Workspace, settings: IndexSettings) -> list[Wanted]:
-    """What the document's passages will be; none where it is not to be read."""
+    """What the document's passages will be, those with nothing to embed aside; none where it is not to be read."""
     file = read_file(workspace.root / job.path, workspace.root, settings.max_file_bytes)
     text = None if file is None or file.too_large else decode_text(file.data)[0]
-    passages = [(embedding_text(passage), passage.text) for passage in split_passages(text or "")]
     owner = document_id(job.workspace, job.path)
-    return [Wanted(0, owner, embedding_hash(embedded), whole) for embedded, whole in passages if embedded]
+    rows = passage_rows(owner, split_passages(text or ""))
+    return [Wanted(passage, owner, digest, whole) for _, _, passage, whole, digest, _, _ in rows if digest]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -74,12 +74,21 @@ class Schedule:
         offset = self._clock() - self._steady()
         while not self._stop.wait(self._look_s):
             jumped = self._clock() - self._steady() - offset
-            if abs(jumped) < _JUMP_S:
-                continue
-            offset += jumped
-            log.warning("clock_jumped", seconds=round(jumped))
-            for name, interval in self._intervals.items():
-                self._scheduler.modify_job(name, next_run_time=datetime.now(UTC) + interval)
+            if abs(jumped) >= _JUMP_S:
+                offset += jumped
+                log.warning("clock_jumped", seconds=round(jumped))
+                self._start_anew(self._intervals)
+            else:
+                self._start_anew(self._far_away())
+
+    def _far_away(self) -> list[str]:
+        """What is further away than its interval: the clock was there and back between two looks."""
+        soonest = {name: run - self._intervals[name] for name, run in self.next_runs().items()}
+        return [name for name, begun in soonest.items() if begun > datetime.now(UTC) + timedelta(seconds=_JUMP_S)]
+
+    def _start_anew(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._scheduler.modify_job(name, next_run_time=datetime.now(UTC) + self._intervals[name])
 
 
 def _run(name: str, enqueue: Callable[[], object]) -> None:

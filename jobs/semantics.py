@@ -20,11 +20,11 @@ from memoryd.jobs.meaning import Absence, Choice, Meaning, Models
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
 from memoryd.jobs.turns import Turns
-from memoryd.store.database import ignore_damage
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.protocols import Clock, Embedder, Hold, VectorIndex
 from memoryd.store.queue import Queue
+from memoryd.store.sqlite_file import ignore_damage
 from memoryd.store.vectors import LanceVectors, table_path
 
 log = structlog.get_logger()
@@ -183,9 +183,13 @@ class Semantics:
         models = self._models.former(former.recipe)
         embedder = self._load_as(former, models)
         with self._changing:
+            try:
+                former = self._generations.register(embedder.identity, self._clock(), models.recipe)
+                self._serve(Meaning(former, embedder, self._open_index(former), self._turns))
+            except BaseException:
+                embedder.close()
+                raise
             self._models = self._concluded = models
-            former = self._generations.register(embedder.identity, self._clock(), models.recipe)
-            self._serve(Meaning(former, embedder, self._open_index(former), self._turns))
         log.info("rolled_back", model=former.model, fingerprint=former.fingerprint)
         return former
 
@@ -213,8 +217,8 @@ class Semantics:
         with self._changing:
             if self._filling is not filling:
                 return
-            self._filling = None
             self._serve(filling)
+            self._filling = None
         self._queue.drop("fill")
         log.info("switched", model=filling.generation.model, fingerprint=filling.fingerprint)
 
@@ -345,9 +349,10 @@ class Semantics:
             log.info("semantics_ready", model=generation.model, fingerprint=generation.fingerprint)
             return
         self._stop_filling()
-        self._filling = meaning
         self._generations.retire_unused([generation.id], now)
         waiting = self._enqueue("fill", generation)
+        self._filling = meaning
+        self._queue.notify()
         log.info("switch_begun", model=generation.model, fingerprint=generation.fingerprint, documents=waiting)
 
     def _bring_up_former(self, active: Generation, models: Models) -> None:
@@ -358,7 +363,11 @@ class Semantics:
             log.warning("former_model_gone", model=active.model, reason=error.message)
             return
         with self._changing:
-            self._serve(Meaning(active, embedder, self._open_index(active), self._turns))
+            try:
+                self._serve(Meaning(active, embedder, self._open_index(active), self._turns))
+            except BaseException:
+                embedder.close()
+                raise
 
     def _load_as(self, generation: Generation, models: Models) -> Embedder:
         """The embedder that made a generation."""
@@ -374,16 +383,16 @@ class Semantics:
         return embedder
 
     def _serve(self, meaning: Meaning) -> None:
-        """One row in the ledger, then one object: from here on this is searched."""
+        """One transaction of the ledger, then one object: from here on this is searched. All of it or nothing."""
         before = self._serving
+        in_use = [each.generation.id for each in (meaning, self._filling) if each]
+        self._generations.serve(meaning.generation.id, in_use, self._clock())
         self._leaving = [entry for entry in self._leaving if entry[1] is not meaning.embedder]
-        self._generations.flip(meaning.generation.id, self._clock())
         self._serving = meaning
-        self._enqueue("embed", meaning.generation)
+        self._queue.notify()
         self._set("ready")
         if before is not None:
             self._leave(before.embedder)
-        self._generations.retire_unused([each.generation.id for each in self.in_use()], self._clock())
 
     def _stop_filling(self) -> None:
         with self._changing:

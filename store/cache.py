@@ -16,7 +16,11 @@ from typing import Any
 import numpy as np
 import structlog
 
-from memoryd.store.database import (
+from memoryd.store.errors import StoreCorrupt
+from memoryd.store.failpoints import failpoint
+from memoryd.store.protocols import Clock, Vectors
+from memoryd.store.space import fold_log, reclaim_pages
+from memoryd.store.sqlite_file import (
     OnDamage,
     connect,
     file_bytes,
@@ -25,10 +29,6 @@ from memoryd.store.database import (
     refuse_empty,
     translated_errors,
 )
-from memoryd.store.errors import StoreCorrupt
-from memoryd.store.failpoints import failpoint
-from memoryd.store.protocols import Clock, Vectors
-from memoryd.store.space import fold_log, reclaim_pages
 
 log = structlog.get_logger()
 
@@ -72,9 +72,11 @@ class SqliteCache:
         try:
             if check_s:
                 quick_check(sql, self.path, check_s)
+            failpoint("cache.create.before")
             sql.execute(_SCHEMA)
             if "checksum" not in {row[1] for row in sql.execute("PRAGMA table_info(embeddings)")}:
                 sql.execute("ALTER TABLE embeddings ADD COLUMN checksum INTEGER")
+            failpoint("cache.create.after")
         except BaseException:
             sql.close()
             raise
@@ -113,11 +115,15 @@ class SqliteCache:
                 found[text_hash] = vector
                 if row[1] != today:
                     used.append((today, fingerprint, text_hash))
+            if used or spoilt:
+                failpoint("cache.note.before")
             if used:  # at most once a day for each
                 self._write("UPDATE embeddings SET used_day = ? WHERE fingerprint = ? AND text_hash = ?", used)
             if spoilt:
                 log.warning("cache_rows_dropped", rows=len(spoilt), reason="not as they were kept")
                 self._write("DELETE FROM embeddings WHERE fingerprint = ? AND text_hash = ?", spoilt)
+            if used or spoilt:
+                failpoint("cache.note.after")
         return found
 
     def peek(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Vectors]:
@@ -162,17 +168,21 @@ class SqliteCache:
             failpoint("cache.prune.after")
             self._sql.execute("DELETE FROM in_use")
             (left,) = self._sql.execute("SELECT count(*) FROM embeddings").fetchone()
+            failpoint("cache.shrink.before")
             if dropped > left:  # what is left lies scattered, and is less than what went
                 self._sql.execute("VACUUM")
             while reclaim_pages(self._sql):
                 pass
             fold_log(self._sql)
+            failpoint("cache.shrink.after")
         return dropped
 
     def forget(self, fingerprint: str) -> int:
         """Drop all that one embedder made, and give the space back to the disk."""
         with self._errors():
+            failpoint("cache.forget.before")
             dropped = self._sql.execute("DELETE FROM embeddings WHERE fingerprint = ?", (fingerprint,)).rowcount
+            failpoint("cache.forget.after")
             self._sql.execute("VACUUM")
             self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return dropped

@@ -68,6 +68,8 @@ class Generations:
                 (recipe, recipe, identity.fingerprint),
             )
             row = sql.execute(f"{_GENERATION} WHERE fingerprint = ?", (identity.fingerprint,)).fetchone()
+            failpoint("generation.register.before")
+        failpoint("generation.register.after")
         return Generation(*row)
 
     def flip(self, generation: int, now: float) -> None:
@@ -86,6 +88,15 @@ class Generations:
         with self._database.write() as sql:
             sql.execute("UPDATE generations SET retired_at = ?, active = 0 WHERE active", (now,))
 
+    def serve(self, generation: int, in_use: Iterable[int], now: float) -> None:
+        """Flip to it, queue what it lacks, and note what is no longer in use: all of it or nothing."""
+        with self._database.write():
+            self.flip(generation, now)
+            self.enqueue_incomplete(generation, now)
+            self.retire_unused(in_use, now)
+            failpoint("generation.serve.before")
+        failpoint("generation.serve.after")
+
     def retire_unused(self, in_use: Iterable[int], now: float) -> None:
         """Note since when a generation is not in use: one whose filling was given up, for instance."""
         kept = list(in_use)
@@ -96,12 +107,16 @@ class Generations:
                 f" WHERE retired_at IS NULL AND NOT active AND id NOT IN ({marks})",
                 (now, *kept),
             )
+            failpoint("generation.retire.before")
+        failpoint("generation.retire.after")
 
     def forget(self, generation: Generation) -> None:
         """Its vectors are gone from disk: forget that there were any, and what noise was in it."""
         with self._database.write() as sql:
             sql.execute("DELETE FROM generations WHERE id = ? AND NOT active", (generation.id,))
             sql.execute("DELETE FROM meta WHERE key = ?", (f"noise:{generation.fingerprint}",))
+            failpoint("generation.forget.before")
+        failpoint("generation.forget.after")
 
     def active(self) -> Generation | None:
         with self._database.read() as sql:
@@ -163,6 +178,12 @@ class Generations:
                 )
                 wanted.extend(Wanted(*row) for row in rows)
         return wanted
+
+    def without_vectors(self, generation: int, passages: Sequence[Wanted]) -> list[Wanted]:
+        """Those of these passages, known to the ledger or not, that have no vector in the generation."""
+        marked = "SELECT 1 FROM vectors WHERE generation = ? AND passage_id = ?"
+        with self._database.read() as sql:
+            return [each for each in passages if not sql.execute(marked, (generation, each.passage_id)).fetchone()]
 
     def orphans(self, generation: int, documents: Sequence[tuple[str, str]] | None = None) -> list[int]:
         """Vectors whose passage is gone, of these documents or (None) of all."""

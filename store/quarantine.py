@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memoryd.store.errors import StoreFull, StoreUnavailable
+from memoryd.store.failpoints import failpoint
 from memoryd.store.protocols import Clock
 
 KEPT_INCIDENTS = 3
@@ -46,12 +47,16 @@ class Quarantine:
         """Move these files away, as far as they are there. Raises ``StoreFull`` or ``StoreUnavailable``."""
         now = self._clock()
         with _translated_errors(self._folder):
+            failpoint("quarantine.take.before")
             place = self._make_place(store, now)
             incident = Incident(store, now, reason, str(place))
             (place / _NOTE).write_text(json.dumps(asdict(incident), indent=2) + "\n", encoding="utf-8")
+            failpoint("quarantine.take.noted")
             for file in files:
                 if os.path.lexists(file):
                     file.rename(place / file.name)
+                    failpoint("quarantine.take.moved")
+            failpoint("quarantine.take.after")
         self._prune()
         return incident
 

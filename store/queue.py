@@ -110,6 +110,8 @@ class Queue:
         with self._database.write() as sql:
             for kind, workspace, path in jobs:
                 add_job(sql, kind, workspace, path, now, afresh=afresh)
+            failpoint("queue.enqueue.before")
+        failpoint("queue.enqueue.after")
         self.notify()
 
     def claim(self, kinds: Sequence[str], limit: int = 1) -> list[Job]:
@@ -161,6 +163,8 @@ class Queue:
                 " WHERE key = ? AND state = 'running'",
                 [(job.key,) for job in jobs],
             )
+            failpoint("queue.return.before")
+        failpoint("queue.return.after")
         self.notify()
 
     def give_back_all(self, kinds: Sequence[str]) -> None:
@@ -213,6 +217,8 @@ class Queue:
                 " enqueued_at = ? WHERE key = ?",
                 keys,
             )
+            failpoint("queue.requeue.before")
+        failpoint("queue.requeue.after")
         self.notify()
         return len(keys)
 
@@ -258,6 +264,9 @@ class Queue:
         for kind, workspace, path in rows:
             if kind in ids:
                 ids[kind].add(document_id(workspace, path))
+            elif kind == "resplit":  # the vectors of what it will say are there before its text is
+                ids["index"].add(document_id(workspace, path))
+                ids["embed"].add(document_id(workspace, path))
             elif kind == "reconcile":
                 folders.add((workspace, path))
         return Work(frozenset(ids["index"]), frozenset(ids["embed"]), frozenset(folders))
@@ -274,11 +283,14 @@ class Queue:
         return None if row[0] is None else float(row[0])
 
     def failures(self) -> list[Failure]:
+        """What failed and is to be tried again, or not. A file that has changed since is pending; what is about no file
+        has failed until it has succeeded, however often it is asked for."""
         with self._database.read() as sql:
             rows = sql.execute(
                 "SELECT kind, workspace, path, reason, hint, attempts, state = 'parked',"
                 " iif(state = 'parked', NULL, run_after)"
-                " FROM jobs WHERE reason IS NOT NULL AND attempts > 0 ORDER BY workspace, path, kind"
+                " FROM jobs WHERE reason IS NOT NULL AND (attempts > 0 OR workspace = '')"
+                " ORDER BY workspace, path, kind"
             ).fetchall()
         return [Failure(*row) for row in rows]
 

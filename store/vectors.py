@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 import numpy as np
 import structlog
 
-from memoryd.store.database import OnDamage, ignore_damage
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.failpoints import failpoint
 from memoryd.store.mirror import Mirror, near
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
+from memoryd.store.sqlite_file import OnDamage, ignore_damage
 
 log = structlog.get_logger()
 
@@ -168,9 +168,12 @@ class LanceVectors:
         with self._errors():
             rows = self._table.to_arrow()
             database = _connect(self.folder)
+            failpoint("vectors.rewrite.before")
             database.drop_table(self.name)
+            failpoint("vectors.rewrite.dropped")
             self._table = database.create_table(self.name, rows, schema=_schema(self._dimension))
             self._commits, self._rows = 0, rows.num_rows
+            failpoint("vectors.rewrite.after")
 
     def stats(self) -> VectorStats:
         held, versions = self._look(lambda: (self._table.stats(), len(self._table.list_versions())))
@@ -277,7 +280,10 @@ def drop_table(folder: Path, fingerprint: str) -> int:
     """Remove a generation's vectors from disk; returns how many bytes that were."""
     table = table_path(folder, fingerprint)
     held = folder_bytes(table)
-    shutil.rmtree(table, ignore_errors=True)
+    with translated_errors(table):
+        failpoint("vectors.drop.before")
+        shutil.rmtree(table, ignore_errors=True)
+        failpoint("vectors.drop.after")
     return held
 
 

@@ -31,9 +31,9 @@ from memoryd.daemon.search_methods import search_settings
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.index_text import READING_VERSION
 from memoryd.jobs.meaning import Choice, Models, Progress
-from memoryd.store.database import migrations
 from memoryd.store.folding import FOLD_VERSION
 from memoryd.store.model import stable_id
+from memoryd.store.schema import migrations
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import SearchQuery
 

@@ -27,7 +27,7 @@ from memoryd.daemon.config import Config
 from memoryd.daemon.paths import find_paths
 from memoryd.jobs.models.catalogue import DEFAULT_MODEL
 from memoryd.jobs.models.install import install
-from tests.faults.test_bursts import arrive_at_once
+from tests.faults.test_bursts import A_MINUTE, REST_S, REWRITES, arrive_at_once, save_again_and_again
 from tests.support.daemon import Daemon, Machine, make_machine
 from tests.support.soundness import OFTEN, check_layout, check_like_fresh, check_sound, tidy
 from tests.support.storm import WORDS, Storm
@@ -102,6 +102,9 @@ def main() -> int:
         with diverging(tally, "many files"), machine_in(folder / "many", models) as machine:
             have_many_files_arrive(machine)
         progress(tally, f"{MANY_FILES} files at once")
+        with diverging(tally, "many saves"), machine_in(folder / "saves", models) as machine:
+            save_for_a_minute(machine)
+        progress(tally, f"one file saved {REWRITES} times in a minute")
     with diverging(tally, "a long life"), machine_in(folder / "life", models) as machine:
         live(machine, seed, tally, max(30.0, end - time.monotonic()))
     print(tally.summary(), flush=True)
@@ -139,6 +142,12 @@ def have_many_files_arrive(machine: Machine) -> None:
             assert daemon.found(f"n{number}n") == [f"memory/many/{number}.md"]
     finally:
         daemon.kill()
+
+
+def save_for_a_minute(machine: Machine) -> None:
+    with machine.daemon() as daemon:
+        computed, took = save_again_and_again(machine, daemon, REWRITES, A_MINUTE / REWRITES)
+        assert computed <= took / REST_S + 2, f"{computed} embeddings in {took:.0f} s"
 
 
 def live(machine: Machine, seed: int, tally: Tally, seconds: float) -> None:

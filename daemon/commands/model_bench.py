@@ -104,7 +104,7 @@ def _print(exam: Exam, results: list[Result], change: tuple[float, float, float]
     told = "cannot be told from chance" if low <= 0 <= high else "is more than chance"
     say(
         f"{results[1].model} finds {abs(difference):.3f} {'fewer' if difference < 0 else 'more'} first "
-        f"({low:+.3f} to {high:+.3f} with 95 % confidence): that {told} on {len(exam.questions)} questions made from your "
-        f"own notes."
+        f"({low:+.3f} to {high:+.3f} with 95 % confidence): that {told} on {len(exam.questions)} questions made from "
+        f"your own notes."
     )
     say("With questions of your own, 'memoryd eval --compare' measures the whole search.")

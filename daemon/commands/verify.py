@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 from memoryd.daemon.commands.options import AddCommon, load
@@ -77,22 +78,26 @@ def _in_process(config: Config, paths: Paths, params: dict[str, Any]) -> dict[st
 
 def _print_result(result: dict[str, Any], *, repair: bool) -> None:
     for entry in result["repaired"]:
-        say(f"  repaired  {_line(entry)}")
+        _print(f"  repaired  {_line(entry)}")
     for entry in result["drift"][:_LISTED]:
-        say(f"  {_line(entry)}")
+        _print(f"  {_line(entry)}")
     if len(result["drift"]) > _LISTED:
-        say(f"  … and {len(result['drift']) - _LISTED:,} more (--json lists them)")
+        _print(f"  … and {len(result['drift']) - _LISTED:,} more (--json lists them)")
     held = ", ".join(plural(result[key], key[:-1]) for key in ("documents", "chunks", "vectors"))
     pending = result["pending"]
     waiting = f" {plural(pending, 'file')} {'is' if pending == 1 else 'are'} still being worked on." if pending else ""
     if result["in_sync"]:
-        say(f"In sync: {held} ({result['took_ms'] / 1000:.1f} s).{waiting}")
-        say(f"  root {result['root']}")
+        _print(f"In sync: {held} ({result['took_ms'] / 1000:.1f} s).{waiting}")
+        _print(f"  root {result['root']}")
         return
     differences = plural(len(result["drift"]), "difference")
-    say(f"Not in sync: {differences}; {held} ({result['took_ms'] / 1000:.1f} s).{waiting}")
+    _print(f"Not in sync: {differences}; {held} ({result['took_ms'] / 1000:.1f} s).{waiting}")
     if not repair:
         say("  → 'memoryd verify --repair' puts it right")
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
 
 
 def _line(entry: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memoryd.store.database import Connection
 from memoryd.store.search.noise import script_of
+from memoryd.store.sqlite_file import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,9 @@ def test_verify_tells_with_a_daemon_and_without_one(machines: tuple[Machine, Mac
         assert set(clean) >= {"in_sync", "root", "drift", "documents", "chunks", "vectors", "took_ms"}
         told = machine.run("verify")
         assert told.returncode == 0
-        assert told.stdout == ""
-        assert "In sync: 4 documents" in told.stderr
-        assert clean["root"] in told.stderr
+        assert told.stderr == ""
+        assert "In sync: 4 documents" in told.stdout
+        assert clean["root"] in told.stdout
         assert "in sync, proven at " in machine.run("status").stdout
         proof = machine.json("status")["proof"]
         assert (proof["in_sync"], proof["root"], proof["light"], proof["drift"]) == (True, clean["root"], False, 0)
@@ -78,8 +78,8 @@ def test_verify_tells_with_a_daemon_and_without_one(machines: tuple[Machine, Mac
         sql.execute("UPDATE chunks SET start_line = 40 WHERE heading = 'Standup'")
     told = machine.run("verify")
     assert told.returncode == 4
-    assert "stale" in told.stderr
-    assert "wrong_lines" in told.stderr
+    assert "stale" in told.stdout
+    assert "wrong_lines" in told.stdout
     assert "memoryd verify --repair" in told.stderr
     found = machine.json("verify")
     assert {(entry["kind"], entry["path"]) for entry in found["drift"]} == {
@@ -90,7 +90,7 @@ def test_verify_tells_with_a_daemon_and_without_one(machines: tuple[Machine, Mac
     # Starting indexes what changed; what nobody would have noticed is repaired.
     repaired = machine.run("verify", "--repair")
     assert repaired.returncode == 0, repaired.stderr
-    assert "repaired" in repaired.stderr
+    assert "repaired" in repaired.stdout
     assert machine.run("verify").returncode == 0
     machine.write("memory/pets.md", NOTES["memory/pets.md"])
     assert machine.run("index").returncode == 0

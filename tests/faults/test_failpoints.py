@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,24 +10,37 @@ from pathlib import Path
 import pytest
 
 from memoryd.store.failpoints import POINTS
+from tests.faults.test_lives import AFTER_A_COMMIT, OF_A_LIFE
 from tests.support.daemon import Daemon, Machine, make_machine
 from tests.support.soundness import OFTEN, check_sound, tidy
 from tests.support.waiting import eventually
 
 ONCE_EVER = ("ledger.migrate", "vectors.create")  # boundaries of an index that is being made
-AT_EACH_START = (*ONCE_EVER, "queue.recover", "generation.flip")
+AT_EACH_START = (*ONCE_EVER, "queue.recover", "generation.flip", "generation.serve")
+ELSEWHERE = (  # boundaries of other programs than the daemon
+    "model.",  # tests/integration/models/test_models_killed.py
+    "config.",  # test_written_files.py
+    "unit.",
+)
+REFUSING = ("ledger.migrate", "ledger.refold", "cache.create", "queue.recover")  # without them nothing can be served
+WAITING = (  # words are served
+    "vectors.create",
+    "generation.register",
+    "generation.flip",
+    "generation.serve",
+    "generation.retire",
+)
 FAILING = {  # boundaries that are reached only after something else has failed
     "queue.settle.before": "vectors.upsert.before=error@1-1",
     "queue.settle.after": "cache.keep.before=bug@1-2",  # the batch, and then the first alone: it is parked
 }
-TOLD = (*AT_EACH_START, "ledger.commit")  # boundaries of the start: an error there is told, or waits for a while
 ALSO_AFTER = (  # where a library may fail though what it was asked for is done
     "cache.keep.after",
     "vectors.upsert.after",
     "vectors.delete.after",
     "vectors.compact.after",
 )
-OF_THE_DAEMON = [name for name in POINTS if not name.startswith("model.")]
+OF_THE_DAEMON = [name for name in POINTS if not name.startswith((*ELSEWHERE, *OF_A_LIFE))]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +134,7 @@ def test_every_boundary_failing_once_loses_nothing(machine: Machine, action: str
     with machine.daemon() as daemon:
         daemon.settle()
     armed = [f"{name}={action}@1-1" for name in OF_THE_DAEMON if name.endswith(".before") or name in ALSO_AFTER]
-    armed = [part for part in armed if not part.startswith(TOLD)]
+    armed = [part for part in armed if not part.startswith(("ledger.commit", *REFUSING, *WAITING))]
     armed += [f"ledger.commit.before={action}@30-30", f"ledger.commit.after={action}@40-40"]
     machine.env = OFTEN | {"MEMORYD_FAILPOINTS": ",".join(armed)}
     with machine.daemon() as daemon:
@@ -133,6 +147,34 @@ def test_every_boundary_failing_once_loses_nothing(machine: Machine, action: str
         failed = {event["point"] for event in daemon.events("failpoint")}
         assert {"vectors.upsert.before", "generation.mark.before", "cache.keep.before"} <= failed
         assert {"vectors.compact.before", "document.replace.before", "queue.settle.before"} <= failed
+
+
+def test_start_that_fails_at_a_boundary_is_refused_with_the_remedy_and_the_next_succeeds(machine: Machine) -> None:
+    prepare(machine)
+    points = [name for name in POINTS if name.startswith(REFUSING) and name not in AFTER_A_COMMIT]
+    for point, action in zip(points, itertools.cycle(("error", "full")), strict=False):
+        done = machine.run("run", MEMORYD_FAILPOINTS=f"{point}={action}")
+        assert done.returncode == 1, f"{point}: {done.stderr}"
+        assert f'"point": "{point}"' in done.stderr
+        assert "→" in done.stderr
+        assert "Traceback" not in done.stderr
+    with machine.daemon() as daemon:
+        check_sound(daemon)
+        assert daemon.found("harbour") == ["memory/going.md"]
+
+
+def test_vectors_that_cannot_be_brought_up_leave_words_and_come_up_by_themselves(machine: Machine) -> None:
+    prepare(machine)
+    points = [name for name in POINTS if name.startswith(WAITING) and name not in AFTER_A_COMMIT]
+    armed = ",".join(f"{point}={'full' if 'flip' in point else 'error'}@1-1" for point in points)
+    machine.env = {"MEMORYD_FAILPOINTS": armed, "MEMORYD_SCHEDULE__RETRY_MINUTES": "0.01"}
+    with machine.daemon() as daemon:
+        daemon.wait_for("harbour", "memory/going.md")
+        eventually(lambda: daemon.call("status", brief=True)["current"], what="the index is current")
+        check_sound(daemon)
+        assert {event["point"] for event in daemon.events("failpoint")} == set(points)
+        told = [event["code"] for event in daemon.events("semantics_failed")]
+        assert (told.count("store_full"), told.count("store_unavailable")) == (1, len(points) - 1)
 
 
 def test_misspelt_point_is_refused(machine: Machine) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.daemon import Machine
 from tests.support.mounts import mount, small_disk
+from tests.support.read_only import ReadOnly, ext4_disk
 from tests.support.soundness import check_sound
 from tests.support.waiting import eventually
 
@@ -53,3 +54,47 @@ def test_vectors_that_become_read_only_leave_words_and_heal(machine: Machine) ->
         remount(disk, "rw")
         check_sound(daemon)
         assert daemon.stop() == 0  # before its disk goes
+
+
+@pytest.mark.parametrize("store", ["", "ledger.db", "embeddings.db"], ids=lambda name: name or "all")
+def test_store_that_becomes_read_only_keeps_what_it_has_and_resumes_when_it_is_not(
+    machine: Machine, store: str
+) -> None:
+    read_only = ReadOnly(machine.folder, machine.data / store)
+    machine.env = read_only.env
+    machine.write("memory/a.md", "The lighthouse keeper.\n")
+    with machine.daemon() as daemon:
+        daemon.settle()
+        read_only.set()
+        machine.write("memory/b.md", "A violin.\n")
+        if store == "embeddings.db":
+            daemon.wait_for("violin", "memory/b.md")  # words are the ledger's
+        reasons = eventually(daemon.health, what="status tells of it")
+        assert all(reason["hint"] for reason in reasons.values())
+        eventually(lambda: daemon.call("status")["last_errors"], what="the reason is remembered")
+        assert {error["code"] for error in daemon.call("status")["last_errors"]} == {"store_unavailable"}
+        assert daemon.found("lighthouse") == ["memory/a.md"]
+        assert daemon.call("search", query="who keeps the light")["results"]
+        read_only.lift()
+        daemon.wait_for("violin", "memory/b.md")
+        check_sound(daemon)
+
+
+def test_disk_that_gives_up_leaves_searches_and_all_is_well_once_it_is_repaired(machine: Machine) -> None:
+    """As a kernel does with a disk that meets errors: read-only from here on, until somebody mounts it again."""
+    with ext4_disk(machine.folder / "disk", 64) as disk:
+        machine.env = {"MEMORYD_PATHS__DATA": str(disk.folder / "memoryd")}
+        machine.write("memory/a.md", "The lighthouse keeper.\n")
+        with machine.daemon() as daemon:
+            daemon.settle()
+            disk.give_up()
+            machine.write("memory/b.md", "A violin.\n")
+            reasons = eventually(daemon.health, what="status tells of it")
+            assert all(reason["hint"] for reason in reasons.values())
+            assert daemon.found("lighthouse") == ["memory/a.md"]
+            assert "Traceback" not in daemon.log()
+            daemon.stop()
+        disk.repair()
+        with machine.daemon() as daemon:
+            daemon.wait_for("violin", "memory/b.md")
+            check_sound(daemon)  # what the disk had not kept of the vectors was made anew

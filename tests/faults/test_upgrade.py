@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.store.database import migrations
+from memoryd.store.schema import migrations
 from tests.support.daemon import Machine
 from tests.support.soundness import check_sound
 

@@ -15,7 +15,10 @@ import pytest
 
 from memoryd.daemon.methods import Methods
 from memoryd.jobs.meaning import Meaning
+from memoryd.jobs.resplit import resplit
+from memoryd.store.documents import Documents
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelMissing, NotFound
+from memoryd.store.model import Document, Job
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.vectors import known_fingerprints
@@ -446,13 +449,50 @@ def test_document_that_is_split_again_keeps_its_vectors_until_the_new_ones_are_t
         assert engine.semantics.index().ids() == set(engine.generations.marked(totals_id(engine)))
 
 
+class Looking(Documents):
+    """Looks at what the ledger and LanceDB say the moment a document's rows are replaced."""
+
+    look: Any = None
+
+    def replace(self, document: Document, now: float) -> None:
+        super().replace(document, now)
+        self.look()
+
+
+def test_document_that_is_split_again_has_its_vectors_the_moment_its_rows_are_replaced(tmp_path: Path) -> None:
+    memory = Memory(tmp_path)
+    memory.write("memory/a.md", "\n\n".join(f"Paragraph number{n} about rivers. " + "On. " * 90 for n in range(6)))
+    memory.index()
+    cut_as_before(memory, resplit=False)
+    with memory.running() as engine:
+        memory.settle()
+        meaning = engine.semantics.serving()
+        held: list[tuple[set[int], set[int]]] = []
+
+        def look() -> None:
+            wanted = engine.generations.missing(-1, [("notes", "memory/a.md")])  # of no generation: all
+            marked = {each.passage_id for each in wanted} & engine.generations.marked(meaning.generation.id)
+            held.append(({each.passage_id for each in wanted}, marked & meaning.vectors.ids()))
+
+        documents = Looking(engine.database)
+        documents.look = look
+        job = Job("resplit:notes:memory/a.md", "resplit", "notes", "memory/a.md", 0, 0.0)
+        workspace, settings = engine.workspaces["notes"], engine.index_settings
+        facts = resplit(job, workspace, documents, settings, engine.clock, engine.vectorizer, meaning)
+        assert facts["computed"] == len(held[0][0]) > 1
+        assert held == [(held[0][0], held[0][0])]
+        memory.look()
+        assert meaning.vectors.ids() == held[0][0]  # those of the old splitting are gone
+        assert engine.verifier.verify().in_sync
+
+
 def totals_id(engine: Any) -> int:
     generation = engine.semantics.generation()
     assert generation is not None
     return int(generation.id)
 
 
-def cut_as_before(memory: Memory) -> None:
+def cut_as_before(memory: Memory, *, resplit: bool = True) -> None:
     """Leave the ledger as an earlier chunker would have: the whole document one passage, with its vector."""
     from contextlib import closing
 
@@ -481,7 +521,8 @@ def cut_as_before(memory: Memory) -> None:
         vector[0, 0] = 1.0
         vectors.upsert([wanted.passage_id], [wanted.document_id], vector)
         generations.mark(generation.id, [(wanted.passage_id, wanted.document_id)])
-        database.remember("splitting:notes", "an earlier one")
+        if resplit:
+            database.remember("splitting:notes", "an earlier one")
         with database.write() as sql:
             sql.execute("DELETE FROM jobs")
     with closing(SqliteCache(memory.data / "embeddings.db", lambda: 0.0)) as cache:

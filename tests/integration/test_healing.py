@@ -16,8 +16,8 @@ import pytest
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.methods import Methods
 from memoryd.daemon.paths import find_paths
-from memoryd.store.database import migrations
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreUnavailable
+from memoryd.store.schema import migrations
 from tests.support.engine import Gate, Memory, ledger_of
 from tests.support.waiting import eventually
 

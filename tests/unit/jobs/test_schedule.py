@@ -62,6 +62,13 @@ def test_clock_that_jumps_starts_the_interval_anew(jumping: Jumping, seconds: fl
     eventually(lambda: jumping.due_in("reconcile") <= MINUTE, what="the next run is a minute away")
 
 
+def test_clock_that_jumped_there_and_back_between_two_looks_starts_the_interval_anew(jumping: Jumping) -> None:
+    jumping.schedule.every(1, "reconcile", lambda: None)
+    jumping.schedule.start()
+    jumping.schedule._scheduler.modify_job("reconcile", next_run_time=datetime.now(UTC) + timedelta(days=1))
+    eventually(lambda: jumping.due_in("reconcile") <= MINUTE, what="the next run is a minute away")
+
+
 def test_clock_that_is_slewed_changes_nothing(jumping: Jumping) -> None:
     jumping.schedule.every(1, "reconcile", lambda: None)
     jumping.schedule.start()

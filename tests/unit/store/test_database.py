@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.store.database import Database, connect, migrate, migrations
+from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.schema import migrate, migrations
 from memoryd.store.search.legs import trigram_leg
 from memoryd.store.search.query import build_query
 from memoryd.store.search.visibility import Visible
+from memoryd.store.sqlite_file import connect
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, check_ledger, open_ledger
 from tests.support.privileges import public_folder, unprivileged
