@@ -109,12 +109,11 @@ class AsyncClient:
             raise too_slow(method, self._timeout) from None
 
     async def _ask(self, method: str, params: Mapping[str, Any] | None) -> Answer:
-        reused = self._connection is not None
         connection = await self._connected()
         try:
             return await connection.ask(method, params)
         except NotRunning:
-            if not reused or method not in IDEMPOTENT:
+            if method not in IDEMPOTENT:
                 raise
         return await (await self._connected()).ask(method, params)
 

@@ -125,11 +125,10 @@ class Client:
     def _ask(self, method: str, params: Mapping[str, Any] | None, deadline: float | None) -> dict[str, Any]:
         if self._socket is not None and _was_closed(self._socket):
             self.close()  # the daemon went while nothing was asked: nothing is lost
-        reused = self._socket is not None
         try:
             return self._exchange(method, params, deadline)
         except NotRunning:
-            if not reused or method not in IDEMPOTENT:
+            if self._socket is None or method not in IDEMPOTENT:  # None: nobody listens
                 raise
         self.close()
         return self._exchange(method, params, deadline)

@@ -88,6 +88,24 @@ def test_call_lost_with_its_connection_is_asked_again_once_if_that_is_safe(tmp_p
     assert heard == [method] * asked
 
 
+def test_first_call_of_all_that_meets_a_daemon_as_it_stops_is_asked_again(tmp_path):
+    heard = []
+
+    async def answer(reader, writer):
+        request = json.loads(await reader.readline())
+        heard.append(request["method"])
+        if len(heard) > 1:
+            writer.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": "ok"}).encode() + b"\n")
+
+    async def ask():
+        path = tmp_path / "odd.sock"
+        async with odd_server(path, answer), AsyncClient(path, timeout=20) as client:
+            assert await client.call("status") == "ok"
+
+    asyncio.run(ask())
+    assert heard == ["status", "status"]
+
+
 def test_call_over_its_time_is_timed_out_and_the_others_go_on(running_server, path):
     gate = threading.Event()
 

@@ -153,7 +153,7 @@ def test_notification_before_the_answer_is_passed_over(misbehaving):
 @pytest.mark.parametrize("pieces", [(), (b'{"jsonrpc":"2.0","id":1,"res',)])
 def test_server_that_closes_before_or_within_its_answer_is_not_running(misbehaving, pieces):
     with misbehaving(*pieces) as client, pytest.raises(errors.NotRunning, match="closed the connection"):
-        client.call("ping")
+        client.call("settings.set")
 
 
 @pytest.mark.parametrize(
@@ -236,6 +236,13 @@ def test_call_lost_with_its_connection_is_asked_again_once_if_that_is_safe(tmp_p
         server.join(20)
         listener.close()
     assert heard == [method] * asked
+
+
+def test_first_call_of_all_that_meets_a_daemon_as_it_stops_is_asked_again(misbehaving):
+    """Under systemd the socket is still there, and whoever is started next answers."""
+    misbehaving()
+    with misbehaving(answer(id_=2, result="ok")) as client:
+        assert client.call("status") == "ok"
 
 
 def test_importing_the_client_imports_nothing_heavy():
