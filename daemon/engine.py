@@ -20,11 +20,13 @@ from memoryd.daemon.language_model import make_language_model
 from memoryd.daemon.measures import Measures
 from memoryd.daemon.paths import Paths, ensure_private
 from memoryd.daemon.reloaded import Reloaded
+from memoryd.daemon.session_workspaces import session_workspaces
 from memoryd.jobs.chunking import CHUNKER_VERSION
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, is_set_aside, set_aside
+from memoryd.jobs.index_transcript import set_transcript_aside
 from memoryd.jobs.llm.protocol import LanguageModel
 from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import Upkeep
@@ -32,6 +34,7 @@ from memoryd.jobs.meaning import Models
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.sessions.segments import SEGMENTS_VERSION
 from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Worker
 from memoryd.jobs.workspace import Workspace
@@ -44,6 +47,7 @@ from memoryd.store.generations import Generations
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
 from memoryd.store.queue import Failure, Queue, add_job
+from memoryd.store.transcripts import Transcripts
 
 log = structlog.get_logger()
 
@@ -82,6 +86,7 @@ class Engine:
             undo.pop_all()
         self._ledger_is_new = False  # begun anew while we run, and not told yet what there is
         self.documents = Documents(self.database)
+        self.transcripts = Transcripts(self.database, self.documents)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
         self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
@@ -278,7 +283,11 @@ class Engine:
         """Note the files that memoryd dies of as looked at, so that only a change brings them back."""
         for crashed in self.queue.crashed("index"):
             workspace = self.workspaces[crashed.workspace]
-            if crashed in died or not is_set_aside(workspace, crashed.path, self.documents):
+            if workspace.transcripts is not None:
+                known = self.transcripts.find(crashed.workspace, crashed.path)
+                if crashed in died or known is None or known.skipped is None:
+                    set_transcript_aside(workspace, crashed.path, crashed.reason, self.transcripts, self.clock)
+            elif crashed in died or not is_set_aside(workspace, crashed.path, self.documents):
                 set_aside(workspace, crashed.path, crashed.reason, self.documents, self.index_settings, self.clock)
 
     def _expire_if_read_differently(self) -> None:
@@ -286,6 +295,8 @@ class Engine:
         settings = self.index_settings
         for workspace in self.workspaces.values():
             manner = f"{READING_VERSION} {settings} {workspace.evergreen}"
+            if workspace.transcripts is not None:  # a segment is not split by itself: its transcript is read again
+                manner = f"{manner} {SEGMENTS_VERSION} {CHUNKER_VERSION} {workspace.transcripts}"
             with self.database.write() as sql:  # all or nothing: a crash in between would leave the old chunks for good
                 read_differently = self.database.remember(f"reading:{workspace.name}", manner)
                 split_differently = self.database.remember(f"splitting:{workspace.name}", CHUNKER_VERSION)
@@ -294,13 +305,13 @@ class Engine:
                     distrust_scopes(sql, workspace.name)
                 if read_differently or scoped_differently:
                     self.documents.expire(workspace.name)
-                elif split_differently:
+                elif split_differently and workspace.transcripts is None:
                     for path in self.documents.known(workspace.name):
                         add_job(sql, "resplit", workspace.name, path, self.clock())
 
 
 def _workspaces(config: Config) -> dict[str, Workspace]:
-    return {
+    notes = {
         workspace.name: Workspace(
             workspace.name,
             workspace.path,
@@ -311,6 +322,7 @@ def _workspaces(config: Config) -> dict[str, Workspace]:
         )
         for workspace in config.workspaces
     }
+    return notes | session_workspaces(config.sessions, notes)
 
 
 def _index_settings(config: Config) -> IndexSettings:

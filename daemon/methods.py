@@ -26,6 +26,7 @@ from memoryd.daemon.live_settings import LiveSettings
 from memoryd.daemon.model_methods import ModelMethods
 from memoryd.daemon.monitor import Monitor
 from memoryd.daemon.openrpc import describe
+from memoryd.daemon.origins import add_origins, find_origin
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.requests import (
@@ -52,6 +53,7 @@ from memoryd.daemon.verification import verify
 from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.jobs.reading import decode_text, read_file
+from memoryd.jobs.workspace import Workspace
 from memoryd.store.cancellation import check_cancelled
 from memoryd.store.errors import (
     ConfigInvalid,
@@ -62,6 +64,7 @@ from memoryd.store.errors import (
     StoreUnavailable,
 )
 from memoryd.store.generations import Pending
+from memoryd.store.model import SESSIONS
 from memoryd.store.search.answer import Degraded
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
@@ -161,7 +164,7 @@ class Methods:
             search_settings(self._live.search(request.settings)),
             engine.database,
             engine.semantics.now(),
-            lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
+            lambda: self._pending(query.workspaces or self._searched(query), request.scope),
             engine.hypotheses.imagine,
         )
         if answer.degraded is None:
@@ -178,6 +181,7 @@ class Methods:
             **{f"{stage}_ms": round(ms, 2) for stage, ms in answer.timings.items()},
         )
         result = answer_json(answer, took_ms, explain=request.explain)
+        add_origins(engine.database, engine.workspaces, result["results"])
         if request.explain:
             with engine.database.read() as sql:
                 result["filters"] = filters_json(report_filters(sql, query))
@@ -208,8 +212,7 @@ class Methods:
                 f"{path} is in several workspaces: {', '.join(owners)}", hint="Say which one with workspace"
             )
         workspace = self._engine.workspaces[owners[0]]
-        file = read_file(workspace.root / path, workspace.root, self._engine.index_settings.max_file_bytes)
-        text = None if file is None or file.too_large else decode_text(file.data)[0]
+        text = self._read(workspace, path)
         if text is None:
             raise NotFound(f"{path} is no longer there", hint="It was indexed a moment ago; search again")
         lines = text.removesuffix("\n").split("\n")
@@ -225,7 +228,17 @@ class Methods:
             "lines": len(lines),
             "text": "\n".join(lines[first - 1 : last]),
         }
+        if workspace.transcripts is not None:
+            document["origin"] = find_origin(self._engine.database, workspace, path, first, last)
         return fence_document(document) if request.fence else document
+
+    def _read(self, workspace: Workspace, path: str) -> str | None:
+        """What a document says now: a note on disk; of a transcript, what is kept of it."""
+        if workspace.transcripts is not None:
+            segment = self._engine.transcripts.text(workspace.name, path)
+            return segment.text if segment else None
+        file = read_file(workspace.root / path, workspace.root, self._engine.index_settings.max_file_bytes)
+        return None if file is None or file.too_large else decode_text(file.data)[0]
 
     def status(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if parse_params(StatusRequest, params).brief:
@@ -299,7 +312,17 @@ class Methods:
             include_superseded=request.include_superseded,
             explain=request.explain,
             hyde=request.hyde,
+            hidden_sources=self._hidden_sources(),
         )
+
+    def _hidden_sources(self) -> tuple[str, ...]:
+        sessions = self._engine.config.sessions
+        return (SESSIONS,) if sessions.enabled and not sessions.search_by_default else ()
+
+    def _searched(self, query: SearchQuery) -> tuple[str, ...]:
+        """The workspaces in which a query that names none looks."""
+        hidden = SESSIONS in query.unasked_sources()
+        return tuple(name for name, each in self._engine.workspaces.items() if not (hidden and each.transcripts))
 
     def _pending(self, workspaces: tuple[str, ...], scope: str | None) -> list[Pending]:
         with self._engine.database.read() as sql:

@@ -89,6 +89,16 @@ class Pending(TypedDict):
     phase: Literal["text", "vectors"]
 
 
+class Origin(TypedDict):
+    """The transcript that was said in; of lines, those of its file."""
+
+    file: str
+    start_line: Lines
+    end_line: Lines
+    format: Literal["openclaw", "claude-code", "codex"]
+    session: str
+
+
 class LineRange(TypedDict):
     start_line: Lines
     end_line: Lines
@@ -134,6 +144,7 @@ class Hit(TypedDict):
     scope: str
     id: str
     merged: Annotated[list[str], "Ids of overlapping chunks whose lines are among these."]
+    origin: NotRequired[Origin]
     superseded: NotRequired[Literal[True]]
     superseded_by: NotRequired[str | None]
     explain: NotRequired[HitExplanation]
@@ -229,6 +240,7 @@ class GetResult(TypedDict):
     end_line: Lines
     lines: Annotated[int, "Of the whole document."]
     text: str
+    origin: NotRequired[Origin | None]
     fence: NotRequired[Fence]
 
 

@@ -30,6 +30,7 @@ from memoryd.daemon.doctor.process import (
     check_version,
     gather_process,
 )
+from memoryd.daemon.doctor.sessions import check_sessions, gather_sessions
 from memoryd.daemon.doctor.units import check_unit, gather_units
 from memoryd.daemon.paths import Paths, find_paths
 from memoryd.jobs.workspace import Workspace
@@ -67,6 +68,7 @@ def examine(config_file: Path | None, environ: Mapping[str, str], cwd: Path) -> 
         yield check(machine)
     for unit in gather_units(environ):
         yield check_unit(unit)
+    yield check_sessions(gather_sessions(config.sessions))
     yield from _check_workspaces(config, process.status["pid"] if process.status else None)
 
 
