@@ -203,10 +203,7 @@ class Methods:
         names = self._check_workspaces((request.workspace,) if request.workspace else ())
         owners = self._engine.documents.indexed_in(path, names or self._engine.workspaces)
         if not owners:
-            raise NotFound(
-                f"No indexed document is called {path}",
-                hint="Paths are relative to the workspace, as 'memoryd search' prints them",
-            )
+            raise NotFound(f"No indexed document is called {path}", hint=self._hint_at(path))
         if len(owners) > 1:
             raise InvalidParams(
                 f"{path} is in several workspaces: {', '.join(owners)}", hint="Say which one with workspace"
@@ -231,6 +228,13 @@ class Methods:
         if workspace.transcripts is not None:
             document["origin"] = find_origin(self._engine.database, workspace, path, first, last)
         return fence_document(document) if request.fence else document
+
+    def _hint_at(self, path: str) -> str:
+        for name, workspace in self._engine.workspaces.items():
+            if workspace.transcripts is not None and (parts := self._engine.transcripts.documents_of(name, path)):
+                last, *_, first = [*parts, *parts]
+                return f"It is a transcript in {len(parts)} parts, {first} to {last}"
+        return "Paths are relative to the workspace, as 'memoryd search' prints them"
 
     def _read(self, workspace: Workspace, path: str) -> str | None:
         """What a document says now: a note on disk; of a transcript, what is kept of it."""

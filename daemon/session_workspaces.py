@@ -28,8 +28,12 @@ def session_workspaces(sessions: Sessions, taken: Container[str]) -> dict[str, W
 
 
 def roots_of(globs: Sequence[str]) -> dict[Path, tuple[str, ...]]:
-    """Folder, without symlinks -> the globs inside it."""
-    prefixes = {glob: static_prefix(glob) for glob in globs}
+    """Folder, without symlinks -> the globs inside it.
+
+    A harness' own folder (``~/.claude``) is better to begin with than the one in it: Claude Code's projects have names
+    such as ``-home-ana-boat``, which the command line would take for an option.
+    """
+    prefixes = {glob: _begin(glob) for glob in globs}
     folders = {prefix: _real(Path(prefix)) for prefix in prefixes.values()}
     outermost = [each for each in folders.values() if not any(other in each.parents for other in folders.values())]
     found: dict[Path, list[str]] = {root: [] for root in outermost}
@@ -42,10 +46,15 @@ def roots_of(globs: Sequence[str]) -> dict[Path, tuple[str, ...]]:
     return {root: tuple(dict.fromkeys(include)) for root, include in found.items()}
 
 
+def _begin(glob: str) -> str:
+    prefix = static_prefix(glob)
+    above = prefix.rpartition("/")[0]
+    return above if above.rpartition("/")[2].startswith(".") else prefix
+
+
 def _name(root: Path, ours: Container[str], taken: Container[str]) -> str:
-    """By the last two folders: ``~/.claude/projects`` is ``sessions-claude-projects``."""
-    last = "-".join(part.lstrip(".") for part in root.parts[-2:] if part != "/")
-    name = clean_name(f"{_PREFIX}-{last}")[:60]
+    """By the folder: that of ``~/.claude/projects`` is ``sessions-claude``."""
+    name = clean_name(f"{_PREFIX}-{root.name.lstrip('.')}")[:60].rstrip("-")
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(each for each in names if each not in ours and each not in taken)
 

@@ -206,9 +206,7 @@ def _sessions(told: list[dict[str, Any]]) -> str:
     files, turns, dropped, unknown = (
         sum(each[name] for each in told) for name in ("files", "turns", "dropped_lines", "unknown_lines")
     )
-    words = (
-        f"{plural(files, 'file')} · {plural(turns, 'turn')} · {plural(dropped, 'line')} of tools and the like left out"
-    )
+    words = f"{plural(files, 'file')} · {plural(turns, 'turn')} · {plural(dropped, 'line')} of tools left out"
     return words + (f" · {plural(unknown, 'line')} not understood" if unknown else "")
 
 
