@@ -133,6 +133,8 @@ def parse_text(setting: Setting, text: str) -> Any:
             return setting.kind(text)
         if setting.kind is bool:
             return WORDS[text.strip().lower()]
+        if setting.kind is tuple:  # as $PATH has them
+            return [part for part in text.split(":") if part]
     except (ValueError, KeyError):
         pass  # does not fit, and is reported as what it is
     return text
