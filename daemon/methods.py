@@ -65,7 +65,7 @@ from memoryd.store.errors import (
 )
 from memoryd.store.generations import Pending
 from memoryd.store.model import SESSIONS
-from memoryd.store.search.answer import Degraded
+from memoryd.store.search.answer import Absence, Degraded
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import Decay, Hyde, Mmr, SearchQuery, SearchSettings
@@ -77,6 +77,7 @@ _POLL_S = 0.05
 _LONGEST_PATH = 4096  # as the kernel takes them
 _SHOWN_PATH = 100
 _HEALING_S = 10.0
+_ENABLE_SESSIONS = "Set sessions.enabled and sessions.paths in the configuration, then 'memoryd reload'"
 
 Answerer = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -169,6 +170,8 @@ class Methods:
         )
         if answer.degraded is None:
             answer = replace(answer, degraded=self._rebuilding())
+        if answer.absence and SESSIONS in request.source and not engine.config.sessions.enabled:
+            answer = replace(answer, absence=Absence("transcripts are not indexed", _ENABLE_SESSIONS, 0.0))
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         engine.measures.note_search(took_ms, answer.timings, len(answer.hits), degraded=answer.degraded is not None)
         log.info(
@@ -230,10 +233,12 @@ class Methods:
         return fence_document(document) if request.fence else document
 
     def _hint_at(self, path: str) -> str:
+        """How a document that is called otherwise is called."""
         for name, workspace in self._engine.workspaces.items():
-            if workspace.transcripts is not None and (parts := self._engine.transcripts.documents_of(name, path)):
-                last, *_, first = [*parts, *parts]
-                return f"It is a transcript in {len(parts)} parts, {first} to {last}"
+            if workspace.transcripts is not None:
+                parts = list(self._engine.transcripts.documents_of(name, workspace.file_of(path)))
+                if parts:
+                    return f"It is a transcript; {parts[-1]} is its first part, {parts[0]} its last"
         return "Paths are relative to the workspace, as 'memoryd search' prints them"
 
     def _read(self, workspace: Workspace, path: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoryd.jobs.sessions.noise import strip_blocks
-from memoryd.jobs.sessions.turn import UNKNOWN, Entry, Line, make_line, text_of
+from memoryd.jobs.sessions.turn import UNKNOWN, Entry, Line, make_line, session_of, text_of
 
 _TOLD = ("user", "assistant")
 # Lines of the format that hold no speech.
@@ -49,8 +49,7 @@ def recognises(entry: Entry) -> bool:
 
 
 def read_entry(entry: Entry) -> Line:
-    kind, session = entry.get("type"), entry.get("sessionId")
-    name = session if isinstance(session, str) else ""
+    kind, name = entry.get("type"), session_of(entry.get("sessionId"))
     if kind in _OTHERS:
         return Line(session=name)
     message = entry.get("message")

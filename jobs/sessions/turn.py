@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 Entry = Mapping[str, Any]  # a line, parsed
 ROLES = ("user", "assistant")
+_LONGEST_ID = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,16 @@ class Format(Protocol):
 
 def make_line(role: object, at: object, text: str, session: object = "") -> Line:
     """The line of a turn; of noise where nobody speaks or nothing is said."""
-    name = session if isinstance(session, str) else ""
+    name = session_of(session)
     if role not in ROLES or not text.strip():
         return Line(session=name)
     return Line(Turn(str(role), read_time(at), text), name)
+
+
+def session_of(value: object) -> str:
+    """A session's id; "" for what cannot be one."""
+    fits = isinstance(value, str) and 0 < len(value) <= _LONGEST_ID and value.isprintable()
+    return str(value) if fits else ""
 
 
 def read_time(value: object) -> datetime | None:

@@ -388,7 +388,10 @@ def test_turned_off_nothing_is_kept(talks: Talks) -> None:
             with engine.database.read() as sql:
                 assert sql.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
         assert engine.documents.workspaces() == ["notes"]
-        assert talks.search("violin", source=["sessions"])["results"] == []
+        answer = talks.search("violin", source=["sessions"])
+        assert answer["results"] == []
+        assert answer["absence"]["reason"] == "transcripts are not indexed"
+        assert "sessions.enabled" in answer["absence"]["hint"]
 
 
 def test_turned_on_while_it_runs(talks: Talks) -> None:

@@ -60,6 +60,12 @@ def test_header_lines_name_the_session() -> None:
     assert read({"id": "old-7", "timestamp": made.stamp(0), "instructions": ""}).session == "old-7"
 
 
+@pytest.mark.parametrize("odd", ["", "two\nlines", "x" * 1000, 7, None, ["a"], "\ud800"])
+def test_what_cannot_be_an_id_is_none(odd: Any) -> None:
+    assert read(made.codex_meta(odd)).session == ""
+    assert read(made.claude_entry("user", "hi", session=odd)).session == ""
+
+
 @pytest.mark.parametrize(
     "entry",
     [
