@@ -16,11 +16,12 @@ from tests.support.waiting import eventually
 CONFIG = '[sessions]\nenabled = true\npaths = ["~/talks/**/*.jsonl"]\nsearch_by_default = true\n'
 
 
-def say(machine: Machine, name: str, *texts: str, mode: str = "a") -> Path:
+def say(machine: Machine, name: str, *texts: str) -> Path:
+    """All at the same time: the same texts are then embedded once."""
     file = machine.folder / f"talks/{name}.jsonl"
     file.parent.mkdir(exist_ok=True)
-    with file.open(mode) as out:
-        out.write(jsonl(claude_talk(*texts, session=name)))
+    with file.open("a") as out:
+        out.writelines(jsonl(claude_talk(text, session=name)) for text in texts)
     return file
 
 
@@ -35,7 +36,7 @@ def check_after(machine: Machine, daemon: Daemon) -> str:
 def prepare(machine: Machine) -> None:
     for file in (machine.folder / "talks").glob("*.jsonl"):
         file.unlink()
-    say(machine, "growing", *(f"Remark {number} about the tide." for number in range(90)))
+    say(machine, "growing", *["A remark about the tide."] * 90)
     say(machine, "shrinking", "The meadow is green.", *["The lighthouse is dark."] * 90)
     say(machine, "going", "The lighthouse goes.")
 
@@ -81,7 +82,7 @@ def test_killed_at_each_boundary_it_goes_on_where_it_was(machine: Machine) -> No
 def test_killed_in_the_middle_of_a_long_transcript_it_does_not_begin_again(machine: Machine) -> None:
     machine.config_file.parent.mkdir(parents=True)
     machine.config_file.write_text(CONFIG)
-    file = say(machine, "long", *(f"Remark {number} about the tide." for number in range(400)))
+    file = say(machine, "long", *["A remark about the tide."] * 400)
     machine.env = {"MEMORYD_FAILPOINTS": "transcript.keep.after=kill@6"}
     victim = machine.start()
     try:

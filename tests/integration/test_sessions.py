@@ -19,6 +19,7 @@ from memoryd.daemon.methods import Methods
 from memoryd.daemon.watchers import Watchers
 from memoryd.jobs.index_transcript import index_transcript
 from memoryd.store.errors import NotFound
+from memoryd.store.queue import MOST_CRASHES
 from tests.support.engine import Memory
 from tests.support.transcripts import (
     claude_talk,
@@ -456,3 +457,29 @@ def test_lost_ledger_is_rebuilt_from_the_transcripts(talks: Talks) -> None:
     with talks.running():
         talks.settle()
         assert talks.proven() == sound
+
+
+def test_transcript_that_memoryd_dies_of_is_set_aside_until_it_changes(talks: Talks) -> None:
+    talks.say(TALK, jsonl(claude_talk("The violin.")))
+    talks.index()
+    talks.say(TALK, jsonl(claude_talk("The violin that kills.", first=3)))
+    with talks.running() as engine:
+        talks.settle()
+        now = (f"index:sessions-claude:{TALK}", "index", "sessions-claude", TALK, "running", 0.0, 0.0, MOST_CRASHES - 1)
+        with engine.database.write() as sql:  # as a process leaves it that died once more
+            sql.execute(
+                "INSERT INTO jobs (key, kind, workspace, path, state, run_after, enqueued_at, crashes)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                now,
+            )
+    with talks.running():
+        talks.settle()
+        (workspace,) = (each for each in talks.status()["workspaces"] if each["sessions"])
+        assert [(each["path"], each["indexed"]) for each in workspace["skipped"]] == [(TALK, False)]
+        assert talks.heard("violin that kills") == [f"{TALK}/1"]  # what was read before stays
+        talks.say(TALK, jsonl(claude_talk("A third violin.", first=6)))
+        talks.look()
+        assert talks.heard("third violin") == [f"{TALK}/1"]
+        (workspace,) = (each for each in talks.status()["workspaces"] if each["sessions"])
+        assert workspace["skipped"] == []
+        talks.check_like_fresh()
