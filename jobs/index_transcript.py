@@ -112,7 +112,8 @@ def _read(
     for line in tail:
         segment = segmenter.take(line)
         if not segmenter.format and segmenter.current.end >= _GIVE_UP_BYTES:
-            break
+            transcripts.finish(now(segmenter.current.end, signature_of(found), NOT_A_TRANSCRIPT), 0, clock())
+            return TranscriptRead("skipped", tail.bytes_read)
         if segment is not None:
             keep(segment)
             full += 1

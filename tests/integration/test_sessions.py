@@ -483,3 +483,30 @@ def test_transcript_that_memoryd_dies_of_is_set_aside_until_it_changes(talks: Ta
         (workspace,) = (each for each in talks.status()["workspaces"] if each["sessions"])
         assert workspace["skipped"] == []
         talks.check_like_fresh()
+
+
+def test_file_that_is_no_transcript_is_given_up_and_costs_no_more(talks: Talks) -> None:
+    talks.say(TALK, jsonl([{"text": "no talk " * 1000}]) * 700)
+    talks.say("projects/late.jsonl", '{"text": "who knows"}\n')
+    with talks.running():
+        talks.settle()
+        (workspace,) = (each for each in talks.status()["workspaces"] if each["sessions"])
+        assert [each["path"] for each in workspace["skipped"]] == [TALK, "projects/late.jsonl"]
+        assert talks.health() == []
+        talks.say(TALK, jsonl(claude_talk("The violin.")))
+        read = talks.read_now(TALK)
+        assert (read.outcome, read.bytes_read <= 4096) == ("skipped", True)
+        talks.say("projects/late.jsonl", jsonl(claude_talk("The late violin.")))
+        talks.look()
+        assert talks.heard("violin") == ["projects/late.jsonl/1"]
+        talks.check_like_fresh()
+
+
+def test_what_is_not_seen_is_not_named_as_pending(talks: Talks) -> None:
+    with talks.running() as engine:
+        talks.settle()
+        talks.say(TALK, jsonl(claude_talk("The violin.")))
+        with engine.reading:  # the text lane waits
+            engine.index_files("sessions-claude", [TALK])
+            assert talks.search("violin")["pending_count"] == 0
+            assert [each["path"] for each in talks.search("violin", source=["sessions"])["pending"]] == [TALK]
