@@ -40,7 +40,8 @@ def about(
     """A setting's documentation and limits, as field metadata.
 
     ``low`` and ``high`` are themselves allowed, ``above`` is not. ``form`` says what a text stands for:
-    "path", "model" (a path if it ends in .gguf), "glob", "scope", "variable", "credential" or "name".
+    "path", "model" (a path if it ends in .gguf), "glob", "paths" (globs with their folders),
+    "scope", "variable", "credential" or "name".
     """
     return {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "form": form}
 
@@ -253,6 +254,25 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
+class Sessions:
+    """Transcripts of sessions with OpenClaw, Claude Code and Codex, if you want them searched; see docs/sessions.md."""
+
+    enabled: bool = field(default=False, metadata=about("Whether transcripts are indexed; false: none is kept."))
+    paths: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            'The transcripts, as globs with their folder, such as "~/.claude/projects/**/*.jsonl"; '
+            "~ and $VARIABLES are expanded.",
+            form="paths",
+        ),
+    )
+    search_by_default: bool = field(
+        default=False, metadata=about("Whether queries that name no source see transcripts too.")
+    )
+    max_turn_chars: int = field(default=8000, metadata=about("What is kept of a turn, in characters.", 200, 1_000_000))
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """How often the daemon looks after itself."""
 
@@ -333,6 +353,7 @@ class Config:
     embedder: Embedder = Embedder()
     llm: Llm = Llm()
     search: Search = Search()
+    sessions: Sessions = Sessions()
     schedule: Schedule = Schedule()
     server: Server = Server()
     log: Log = Log()

@@ -32,6 +32,8 @@ class Draft:
             value = fit(setting, value)
             if _is_path(setting, value):
                 value = str(expand_path(value, folder, self.environ))
+            elif setting.form == "paths":
+                value = tuple(str(expand_path(glob, folder, self.environ)) for glob in value)
         except ValueError as unfit:
             # Where the name of a variable belongs, the secret itself may stand.
             hidden = setting.is_secret or (setting.form in ("variable", "credential") and isinstance(value, str))

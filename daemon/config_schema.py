@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from memoryd.daemon.config import Config, Workspace
 from memoryd.jobs.scope import parse_rule
+from memoryd.store.globs import static_prefix
 
 Section = TypeVar("Section")
 
@@ -38,7 +39,7 @@ class Setting:
     high: float | None
     above: float | None
     choices: tuple[str, ...]
-    form: str  # "path", "model", "glob", "scope", "variable", "credential", "name" or ""
+    form: str  # "path", "model", "glob", "paths", "scope", "variable", "credential", "name" or ""
 
     @property
     def variable(self) -> str:
@@ -73,6 +74,8 @@ class Setting:
             return f"a {'whole ' if self.kind is int else ''}number, {self.span}"
         if self.form == "glob":
             return 'a list of globs inside the folder, such as "memory/**/*.md"'
+        if self.form == "paths":
+            return 'a list of globs, each with a folder before its first *, such as "~/.claude/projects/**/*.jsonl"'
         if self.form == "scope":
             return 'a list of rules, such as "agent:coder = memory/agents/coder/**" or "user:* = memory/users/*/**"'
         if self.form == "variable":
@@ -130,6 +133,8 @@ def parse_text(setting: Setting, text: str) -> Any:
             return setting.kind(text)
         if setting.kind is bool:
             return WORDS[text.strip().lower()]
+        if setting.kind is tuple:  # as $PATH has them
+            return [part for part in text.split(":") if part]
     except (ValueError, KeyError):
         pass  # does not fit, and is reported as what it is
     return text
@@ -167,6 +172,8 @@ def _within(setting: Setting, value: Any) -> bool:
         return value in setting.choices
     if setting.form == "glob":
         return all(isinstance(glob, str) and _stays_inside(glob) for glob in value)
+    if setting.form == "paths":
+        return all(isinstance(glob, str) and _has_folder(glob) for glob in value)
     if setting.form == "variable":
         return value == "" or bool(value.isascii() and value.isidentifier())
     if setting.form == "credential":
@@ -178,6 +185,12 @@ def _within(setting: Setting, value: Any) -> bool:
 
 def _stays_inside(glob: str) -> bool:
     return bool(glob) and not glob.startswith("/") and "\0" not in glob and ".." not in glob.split("/")
+
+
+def _has_folder(glob: str) -> bool:
+    """Whether a glob says where it begins: all of a disk is too much to watch."""
+    folder = static_prefix(glob).strip("/")
+    return bool(folder) and "\0" not in glob and ".." not in glob.split("/") and not glob.endswith("/")
 
 
 def clean_name(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.session_workspaces import session_workspaces
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import IndexSettings
 from memoryd.jobs.llm.protocol import LanguageModel
@@ -11,7 +12,7 @@ from memoryd.jobs.workspace import Workspace
 
 
 def configured_workspaces(config: Config) -> dict[str, Workspace]:
-    return {
+    notes = {
         workspace.name: Workspace(
             workspace.name,
             workspace.path,
@@ -22,6 +23,7 @@ def configured_workspaces(config: Config) -> dict[str, Workspace]:
         )
         for workspace in config.workspaces
     }
+    return notes | session_workspaces(config.sessions, notes)
 
 
 def configured_indexing(config: Config) -> IndexSettings:

@@ -13,10 +13,12 @@ from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.fence import fence_document
 from memoryd.daemon.healed import again_if_healed
+from memoryd.daemon.origins import find_origin
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import GetRequest, IndexRequest
 from memoryd.daemon.served import check_workspaces, inside
 from memoryd.jobs.reading import decode_text, read_file
+from memoryd.jobs.workspace import Workspace
 from memoryd.store.cancellation import check_cancelled
 from memoryd.store.errors import AnswerTooLarge, InvalidParams, NotFound
 
@@ -38,17 +40,13 @@ class DocumentMethods:
         names = check_workspaces((request.workspace,) if request.workspace else (), self._engine.workspaces)
         owners = self._engine.documents.indexed_in(path, names or self._engine.workspaces)
         if not owners:
-            raise NotFound(
-                f"No indexed document is called {path}",
-                hint="Paths are relative to the workspace, as 'memoryd search' prints them",
-            )
+            raise NotFound(f"No indexed document is called {path}", hint=self._hint_at(path))
         if len(owners) > 1:
             raise InvalidParams(
                 f"{path} is in several workspaces: {', '.join(owners)}", hint="Say which one with workspace"
             )
         workspace = self._engine.workspaces[owners[0]]
-        file = read_file(workspace.root / path, workspace.root, self._engine.index_settings.max_file_bytes)
-        text = None if file is None or file.too_large else decode_text(file.data)[0]
+        text = self._read(workspace, path)
         if text is None:
             raise NotFound(f"{path} is no longer there", hint="It was indexed a moment ago; search again")
         lines = text.removesuffix("\n").split("\n")
@@ -72,7 +70,26 @@ class DocumentMethods:
             "text": "\n".join(page),
             "next": end + 1 if end < last else None,
         }
+        if workspace.transcripts is not None:
+            document["origin"] = find_origin(self._engine.database, workspace, path, first, end)
         return fence_document(document) if request.fence else document
+
+    def _hint_at(self, path: str) -> str:
+        """How a document that is called otherwise is called."""
+        for name, workspace in self._engine.workspaces.items():
+            if workspace.transcripts is not None:
+                parts = list(self._engine.transcripts.documents_of(name, workspace.file_of(path)))
+                if parts:
+                    return f"It is a transcript; {parts[-1]} is its first part, {parts[0]} its last"
+        return "Paths are relative to the workspace, as 'memoryd search' prints them"
+
+    def _read(self, workspace: Workspace, path: str) -> str | None:
+        """What a document says now: a note on disk; of a transcript, what is kept of it."""
+        if workspace.transcripts is not None:
+            segment = self._engine.transcripts.text(workspace.name, path)
+            return segment.text if segment else None
+        file = read_file(workspace.root / path, workspace.root, self._engine.index_settings.max_file_bytes)
+        return None if file is None or file.too_large else decode_text(file.data)[0]
 
     async def index(self, params: Mapping[str, Any]) -> dict[str, Any]:
         request = parse_params(IndexRequest, params)

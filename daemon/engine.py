@@ -40,6 +40,7 @@ from memoryd.store.generations import Generations
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
 from memoryd.store.queue import Queue
+from memoryd.store.transcripts import Transcripts
 
 log = structlog.get_logger()
 
@@ -78,6 +79,7 @@ class Engine:
             undo.pop_all()
         self._ledger_is_new = False  # begun anew while we run, and not told yet what there is
         self.documents = Documents(self.database)
+        self.transcripts = Transcripts(self.database, self.documents)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
         self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryd.daemon.app import embedder_loader
-from memoryd.daemon.config import Config
+from memoryd.daemon.config import Config, Sessions
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.paths import Paths, ensure_private, find_paths
 from memoryd.daemon.status import brief_status
@@ -104,7 +104,8 @@ def set_apart(config: Config, environ: Mapping[str, str], slot: str = "") -> tup
     ensure_private(cache)
     ensure_private(scratch)
     data = scratch / f"{stable_id('eval', *folders):016x}{slot}"
-    config = replace(config, paths=replace(config.paths, data=str(data)))
+    sessions = config.sessions if config.sessions.search_by_default else Sessions()  # what no query sees is not copied
+    config = replace(config, paths=replace(config.paths, data=str(data)), sessions=sessions)
     return config, replace(find_paths(config, environ), embeddings=scratch / "embeddings.db")
 
 

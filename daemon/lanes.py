@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.index_text import index_text
+from memoryd.jobs.index_transcript import index_transcript
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors
 from memoryd.jobs.resplit import resplit
 from memoryd.jobs.worker import Facts, Handler, Lane
+from memoryd.jobs.workspace import Workspace
 from memoryd.store.model import Job
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ class Lanes:
             workspace = self._engine.workspaces.get(job.workspace)
             if workspace is None:  # asked for just before it ceased to be served
                 return {"outcome": "unserved"}
+            if workspace.transcripts is not None:
+                return self._index_transcript(workspace, job)
             outcome = index_text(
                 workspace, job.path, self._engine.documents, self._engine.index_settings, self._engine.clock
             )
@@ -78,6 +82,19 @@ class Lanes:
             self._engine.events.tell("document", change=outcome, workspace=job.workspace, path=job.path)
         self._maintain_if_due()
         return {"outcome": outcome}
+
+    def _index_transcript(self, workspace: Workspace, job: Job) -> Facts:
+        """A part of a long one at a time: what was saved meanwhile comes in between."""
+        engine = self._engine
+        read = index_transcript(workspace, job.path, engine.transcripts, engine.index_settings, engine.clock)
+        if read.outcome in ("indexed", "skipped", "forgotten"):
+            engine.verifier.proofs.note_change(job.workspace, job.path)
+            if not read.more:
+                engine.events.tell("document", change=read.outcome, workspace=job.workspace, path=job.path)
+        if read.more:
+            engine.index_files(job.workspace, [job.path])
+        self._maintain_if_due()
+        return {"outcome": read.outcome, "bytes": read.bytes_read, "more": read.more}
 
     def _reconcile(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs

@@ -46,7 +46,9 @@ class SearchArguments(Arguments):
     min_score: float | None = Field(
         None, ge=0, le=1, description="Leave out hits that score less. About 0.3 is what random words would get."
     )
-    sources: Names = Field([], description="Only these sources: memory, skills.")
+    sources: Names = Field(
+        [], description="Only these sources: memory, skills, sessions (transcripts; searched only when named)."
+    )
     paths: Names = Field([], description="Only files that match one of these globs, such as memory/2026-*.")
     workspaces: Names = Field([], description="Only these workspaces, by name.")
     scope: str | None = Field(

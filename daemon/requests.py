@@ -30,7 +30,7 @@ class SearchRequest:
         default=None, metadata=rule("Leave out hits that score less.", minimum=0, maximum=1)
     )
     source: tuple[str, ...] = field(
-        default=(), metadata=rule("Only these sources, such as memory or skills.", blank=False)
+        default=(), metadata=rule("Only these sources, such as memory, skills or sessions.", blank=False)
     )
     path: tuple[str, ...] = field(
         default=(), metadata=rule("Only documents whose path matches one of these globs.", blank=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from memoryd.daemon.search_results import Degraded, Fence, Lines, SearchResult, WhyNotResult
+from memoryd.daemon.search_results import Degraded, Fence, Lines, Origin, SearchResult, WhyNotResult
 
 __all__ = ["SearchResult", "WhyNotResult"]  # found here by their methods' names, as all the others
 
@@ -59,6 +59,7 @@ class GetResult(TypedDict):
     lines: Annotated[int, "Of the whole document."]
     text: str
     next: Annotated[int | None, "The first line that was asked for and did not fit; ask again from there."]
+    origin: NotRequired[Origin | None]
     fence: NotRequired[Fence]
 
 

@@ -17,18 +17,22 @@ from memoryd.daemon.engine import Engine
 from memoryd.daemon.fence import fence_hits
 from memoryd.daemon.healed import again_if_healed
 from memoryd.daemon.live_settings import LiveSettings
+from memoryd.daemon.origins import add_origins
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import SearchRequest, WhyNotRequest
 from memoryd.daemon.served import check_workspaces, inside
 from memoryd.daemon.why_not import finding_json, why_not
 from memoryd.store.generations import Pending
-from memoryd.store.search.answer import Degraded
+from memoryd.store.model import SESSIONS
+from memoryd.store.search.answer import Absence, Degraded
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import Decay, Hyde, Mmr, Rerank, SearchQuery, SearchSettings
 from memoryd.store.search.visibility import name_pending
 
 log = structlog.get_logger()
+
+_ENABLE_SESSIONS = "Set sessions.enabled and sessions.paths in the configuration, then 'memoryd reload'"
 
 
 class SearchMethods:
@@ -50,12 +54,14 @@ class SearchMethods:
             self._settings(request.settings),
             engine.database,
             engine.semantics.now(),
-            lambda: self._pending(query.workspaces or tuple(engine.workspaces), request.scope),
+            lambda: self._pending(query.workspaces or self._searched(query), request.scope),
             engine.hypotheses.imagine,
             engine.reranker,
         )
         if answer.degraded is None:
             answer = replace(answer, degraded=self._rebuilding())
+        if answer.absence and SESSIONS in request.source and not engine.config.sessions.enabled:
+            answer = replace(answer, absence=Absence("transcripts are not indexed", _ENABLE_SESSIONS, 0.0))
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         engine.measures.note_search(took_ms, answer.timings, len(answer.hits), degraded=answer.degraded is not None)
         log.info(
@@ -69,6 +75,7 @@ class SearchMethods:
             **{f"{stage}_ms": round(ms, 2) for stage, ms in answer.timings.items()},
         )
         result = answer_json(answer, took_ms, explain=request.explain)
+        add_origins(engine.database, engine.workspaces, result["results"])
         if request.explain:
             with engine.database.read() as sql:
                 result["filters"] = filters_json(report_filters(sql, query))
@@ -110,7 +117,17 @@ class SearchMethods:
             explain=request.explain,
             hyde=request.hyde,
             rerank=request.rerank,
+            hidden_sources=self._hidden_sources(),
         )
+
+    def _hidden_sources(self) -> tuple[str, ...]:
+        sessions = self._engine.config.sessions
+        return (SESSIONS,) if sessions.enabled and not sessions.search_by_default else ()
+
+    def _searched(self, query: SearchQuery) -> tuple[str, ...]:
+        """The workspaces in which a query that names none looks."""
+        hidden = SESSIONS in query.unasked_sources()
+        return tuple(name for name, each in self._engine.workspaces.items() if not (hidden and each.transcripts))
 
     def _pending(self, workspaces: tuple[str, ...], scope: str | None) -> list[Pending]:
         with self._engine.database.read() as sql:

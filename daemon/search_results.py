@@ -58,6 +58,16 @@ class Pending(TypedDict):
     phase: Literal["text", "vectors"]
 
 
+class Origin(TypedDict):
+    """The transcript that was said in; of lines, those of its file."""
+
+    file: str
+    start_line: Lines
+    end_line: Lines
+    format: Literal["openclaw", "claude-code", "codex"]
+    session: str
+
+
 class LineRange(TypedDict):
     start_line: Lines
     end_line: Lines
@@ -111,6 +121,7 @@ class Hit(TypedDict):
     scope: str
     id: str
     merged: Annotated[list[str], "Ids of overlapping chunks whose lines are among these."]
+    origin: NotRequired[Origin]
     superseded: NotRequired[Literal[True]]
     superseded_by: NotRequired[str | None]
     explain: NotRequired[HitExplanation]

@@ -11,6 +11,7 @@ from memoryd.daemon.config import Config
 from memoryd.daemon.paths import Paths, xdg_folder
 from memoryd.daemon.program import find_program
 from memoryd.daemon.service_manager import ServiceManager
+from memoryd.daemon.session_workspaces import session_workspaces
 from memoryd.daemon.units import SERVICE, SOCKET, Setup, is_ours, is_untouched, render_units
 from memoryd.store.errors import ConfigInvalid, ServiceFailed
 from memoryd.store.failpoints import failpoint
@@ -43,7 +44,11 @@ def plan_setup(
         program=find_program(sys.argv[0], Path(sysconfig.get_path("scripts")), environ),
         # 'config set --persist' writes into the configuration's folder, if that is one of ours.
         writable=(paths.data_dir, paths.cache_dir, *([folder] if folder.name == "memoryd" else [])),
-        needed=(*(workspace.path for workspace in config.workspaces), *_own_models(config)),
+        needed=(
+            *(workspace.path for workspace in config.workspaces),
+            *(workspace.root for workspace in session_workspaces(config.sessions, ()).values()),
+            *_own_models(config),
+        ),
         socket=paths.socket,
         runtime=Path(runtime) if runtime.startswith("/") else None,
         options=("--config", str(named.absolute())) if named else (),

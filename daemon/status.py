@@ -139,7 +139,8 @@ def _workspace(
     seen = watcher.status() if watcher else None
     if watcher and not watcher.alive():
         reasons.append(_reason("watcher_dead", f"{name}: changes are not noticed at once", "Restart memoryd"))
-    if seen and seen.mode == "polling" and found is not None:
+    is_there = workspace.transcripts is None or workspace.root.is_dir()  # a harness that was never used has no folder
+    if seen and seen.mode == "polling" and found is not None and is_there:
         reasons.append(
             _reason(
                 "watcher_polling",
@@ -166,6 +167,7 @@ def _workspace(
             "reason": seen.reason if seen else None,
             "last_event": _iso(seen.last_event) if seen and seen.last_event else None,
         },
+        "sessions": asdict(engine.transcripts.totals(name)) if workspace.transcripts is not None else None,
     }
 
 

@@ -53,6 +53,7 @@ def _likeliest(engine: Engine, path: str, preferred: Sequence[str]) -> str:
 
 
 def _find_trouble(engine: Engine, workspace: Workspace, path: str, *, indexed: bool, suggest: bool) -> Finding | None:
+    path = workspace.file_of(path)
     if failure := find_failure(engine, workspace.name, path, "index"):
         return _trouble("failed", f"{path} could not be read: {failure.reason}.", failure.hint)
     try:

@@ -11,7 +11,7 @@ from memoryd.jobs.semantics import Semantics
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
-from memoryd.store.digest import digest_document, digest_ledger, digest_root
+from memoryd.store.digest import digest_document, digest_facts, digest_ledger, digest_root
 from memoryd.store.documents import Documents
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.held import Rows
@@ -73,6 +73,11 @@ class Look:
         self.wanted.update({passage: (document, text_hash) for passage, text_hash in rows.wanted().items()})
         self.documents += rows.about[7] is None  # not skipped
         self.chunks += len(rows.chunks)
+
+    def know_transcript(self, identity: int, place: Place, facts: list[tuple[object, ...]]) -> None:
+        """How a file of many documents was read, as far as that follows from its bytes."""
+        self.places[identity] = place
+        self._ledger[identity] = digest_facts(facts)
 
     def know_keywords(self, document: int, fault: str) -> None:
         self._keywords.setdefault(document, []).append(fault)

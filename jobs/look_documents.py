@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memoryd.jobs.index_text import make_document
 from memoryd.jobs.look import Look, Stores
+from memoryd.jobs.look_transcripts import look_at_transcripts
 from memoryd.jobs.reading import read_file
 from memoryd.jobs.workspace import Scan, Workspace, check_same_disk, scan
 from memoryd.store.errors import FileUnreadable, WorkspaceUnavailable
@@ -17,6 +18,9 @@ def look_at_documents(stores: Stores, look: Look) -> None:
         workspace = stores.workspaces[name]
         known = stores.documents.known(name)
         found = scan_or_tell(workspace, {path: seen.signature for path, seen in known.items()}, look)
+        if workspace.transcripts is not None:
+            look_at_transcripts(stores, look, workspace, set(known), found)
+            continue
         for path in sorted(known.keys() | (found.files.keys() if found else set())):
             _look_at_document(stores, look, workspace, path, found)
 

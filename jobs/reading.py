@@ -37,8 +37,9 @@ class FileRead:
         return blake2b(self.data, digest_size=16).hexdigest()
 
 
-def read_file(path: Path, root: Path, max_bytes: int) -> FileRead | None:
-    """A regular file's bytes; None if there is none. Never follows a link out of the root."""
+def open_file(path: Path, root: Path) -> int | None:
+    """A descriptor of a regular file, the caller's to close; None if there is none. Never follows a link out of the
+    root."""
     if not path.is_relative_to(root) or ".." in path.parts:
         return None
     try:
@@ -46,14 +47,23 @@ def read_file(path: Path, root: Path, max_bytes: int) -> FileRead | None:
     except OSError as error:
         if error.errno in _NO_FILE:
             return None
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def read_file(path: Path, root: Path, max_bytes: int) -> FileRead | None:
+    """A regular file's bytes; None if there is none. Never follows a link out of the root."""
+    descriptor = open_file(path, root)
+    if descriptor is None:
+        return None
     try:
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return None
         data = b"" if found.st_size > max_bytes else _read_up_to(descriptor, max_bytes + 1)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     finally:
         os.close(descriptor)
     if max(found.st_size, len(data)) > max_bytes:
@@ -126,7 +136,7 @@ def decode_text(data: bytes) -> tuple[str | None, list[str]]:
     return text.replace("\r\n", "\n"), notices
 
 
-def _unreadable(path: Path, error: OSError) -> FileUnreadable:
+def unreadable(path: Path, error: OSError) -> FileUnreadable:
     return FileUnreadable(
         f"{path.name} cannot be read: {error.strerror}",
         hint=f"Check the permissions of {path}; it is tried again by itself",

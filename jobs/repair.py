@@ -48,14 +48,18 @@ def repair_ledger(stores: Stores, drift: Sequence[Drift], now: float) -> None:
             if identity != document_id(workspace, path):
                 clear_document(sql, identity)
         for entry in reread:
+            workspace = stores.workspaces.get(entry.workspace)
+            file = workspace.file_of(entry.path) if workspace else entry.path
             if entry.kind in _REWRITTEN:
                 forget_chunks(sql, document_id(entry.workspace, entry.path), keep=())
             if entry.kind in (*_REWRITTEN, "wrong_lines"):  # the file did not change, and must be read all the same
                 stores.documents.expire(entry.workspace, [entry.path])
-            add_job(sql, "index", entry.workspace, entry.path, now)
-    for workspace in stores.documents.workspaces():
-        if workspace not in stores.workspaces:
-            stores.documents.forget_workspace(workspace, now)
+            if workspace and workspace.transcripts is not None:  # from its beginning, not from where it was read to
+                stores.documents.expire(entry.workspace, [file])
+            add_job(sql, "index", entry.workspace, file, now)
+    for name in stores.documents.workspaces():
+        if name not in stores.workspaces:
+            stores.documents.forget_workspace(name, now)
     stores.queue.notify()
 
 

@@ -151,6 +151,11 @@ class Verifier:
         """Repair what is ours to write, have the lanes do the rest, and wait for them as long as they try."""
         stores = self._stores
         concerned = {document_id(entry.workspace, entry.path) for entry in drift if entry.path}
+        concerned |= {
+            document_id(entry.workspace, stores.workspaces[entry.workspace].file_of(entry.path))
+            for entry in drift
+            if entry.workspace in stores.workspaces
+        }
         repair_ledger(stores, drift, self._clock())
         self._wait_until(lambda: not concerned & stores.queue.work().texts)
         if stores.semantics.ready():

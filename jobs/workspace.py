@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memoryd.jobs.scope import ScopeRule
+from memoryd.jobs.sessions.rules import SegmentRules
 from memoryd.store.errors import WorkspaceUnavailable
 from memoryd.store.globs import matches_any, static_prefix
 
@@ -23,10 +24,17 @@ class Workspace:
     ignore: tuple[str, ...] = ()
     evergreen: tuple[str, ...] = ()
     scopes: tuple[ScopeRule, ...] = ()  # the first that says something about a path counts
+    transcripts: SegmentRules | None = None  # how its files, session transcripts, are cut; None = they are notes
 
     def covers(self, path: str) -> bool:
         """Whether a file of this relative path is one to index."""
         return matches_any(path, self.include) and not self.ignores(path)
+
+    def file_of(self, path: str) -> str:
+        """The file that a document is in, or that a file is."""
+        file, _, ordinal = path.rpartition("/")
+        is_segment = self.transcripts is not None and ordinal.isdigit() and self.covers(file)
+        return file if is_segment and not self.covers(path) else path
 
     def ignores(self, path: str) -> bool:
         """A file or folder is passed over if it or any folder above it matches an ignore pattern."""
@@ -72,6 +80,8 @@ def check_available(workspace: Workspace) -> None:
     try:
         os.scandir(workspace.root).close()
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and workspace.transcripts is not None:
+            return  # a harness that was never used; check_same_disk tells it from one that is away
         raise WorkspaceUnavailable(f"{workspace.root} cannot be read: {error.strerror}", hint=_AWAY) from error
 
 
@@ -80,6 +90,8 @@ def check_same_disk(workspace: Workspace, known: Mapping[str, str]) -> None:
 
     ``known`` is path -> signature. What is left of an unmounted disk is an empty folder on another one.
     """
+    if known and not workspace.root.is_dir():
+        raise WorkspaceUnavailable(f"{workspace.root} is not there any more", hint=_AWAY)
     devices = {path: signature.rpartition(":")[2] for path, signature in known.items() if signature}
     if devices and not any(_device_at(workspace, path) == device for path, device in devices.items()):
         raise WorkspaceUnavailable(f"{workspace.root} is empty, and not on the disk that it was on", hint=_AWAY)

@@ -37,6 +37,11 @@ def digest_ledger(facts: LedgerFacts) -> str:
     return _digest({**asdict(facts), **rows, "content_hash": content})
 
 
+def digest_facts(facts: Iterable[tuple[object, ...]]) -> str:
+    """Rows that are no document's."""
+    return _digest([list(row) for row in facts])
+
+
 def digest_document(ledger: str, keyword_faults: Iterable[str], vectors: Iterable[int]) -> str:
     """A document over all stores: its rows, which of them the keyword indexes hold otherwise, its vectors."""
     return _digest([ledger, sorted(keyword_faults), sorted(vectors)])

@@ -16,8 +16,14 @@ from memoryd.store.document_rows import (
     write_passages,
 )
 from memoryd.store.failpoints import failpoint
-from memoryd.store.model import Document, document_id
+from memoryd.store.model import SESSIONS, Document, document_id
 from memoryd.store.queue import add_job
+
+# The files behind the documents: a segment is none, its transcript is.
+_FILES = f"""
+    SELECT id, workspace, path, signature, content_hash FROM documents WHERE source != '{SESSIONS}'
+    UNION ALL SELECT id, workspace, path, signature, '' FROM transcripts
+"""  # noqa: S608 - of a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +92,20 @@ class Documents:
         with self._database.write() as sql:
             if paths is None:
                 sql.execute("UPDATE documents SET signature = '', content_hash = '' WHERE workspace = ?", (workspace,))
+                sql.execute("UPDATE transcripts SET signature = '', read_to = 0 WHERE workspace = ?", (workspace,))
                 return
-            sql.executemany(
-                "UPDATE documents SET signature = '', content_hash = '' WHERE id = ?",
-                [(document_id(workspace, path),) for path in paths],
-            )
+            ids = [(document_id(workspace, path),) for path in paths]
+            sql.executemany("UPDATE documents SET signature = '', content_hash = '' WHERE id = ?", ids)
+            sql.executemany("UPDATE transcripts SET signature = '', read_to = 0 WHERE id = ?", ids)
 
     def forget_workspace(self, workspace: str, now: float) -> int:
         """Forget a workspace that is no longer served."""
-        paths = list(self.known(workspace))
+        with self._database.read() as sql:
+            paths = [row[0] for row in sql.execute("SELECT path FROM documents WHERE workspace = ?", (workspace,))]
         for path in paths:
             self.forget(workspace, path, now)
+        with self._database.write() as sql:
+            sql.execute("DELETE FROM transcripts WHERE workspace = ?", (workspace,))
         return len(paths)
 
     def forget(self, workspace: str, path: str, now: float) -> bool:
@@ -114,20 +123,26 @@ class Documents:
     # -- reading ------------------------------------------------------------------------------------------
 
     def known(self, workspace: str) -> dict[str, Known]:
+        """The files of a workspace that were looked at."""
         with self._database.read() as sql:
-            rows = sql.execute("SELECT path, signature, content_hash FROM documents WHERE workspace = ?", (workspace,))
+            rows = sql.execute(
+                f"SELECT path, signature, content_hash FROM ({_FILES}) WHERE workspace = ?",  # noqa: S608 - ours
+                (workspace,),
+            )
             return {path: Known(signature, content_hash) for path, signature, content_hash in rows}
 
     def lookup(self, workspace: str, path: str) -> Known | None:
         with self._database.read() as sql:
             row = sql.execute(
-                "SELECT signature, content_hash FROM documents WHERE id = ?", (document_id(workspace, path),)
+                f"SELECT signature, content_hash FROM ({_FILES}) WHERE id = ?",  # noqa: S608 - ours
+                (document_id(workspace, path),),
             ).fetchone()
         return Known(*row) if row else None
 
     def workspaces(self) -> list[str]:
         with self._database.read() as sql:
-            return [row[0] for row in sql.execute("SELECT DISTINCT workspace FROM documents ORDER BY 1")]
+            both = "SELECT workspace FROM documents UNION SELECT workspace FROM transcripts ORDER BY 1"
+            return [row[0] for row in sql.execute(both)]
 
     def indexed_in(self, path: str, workspaces: Iterable[str]) -> list[str]:
         """The workspaces that have this document indexed."""
@@ -138,8 +153,9 @@ class Documents:
     def remarks(self) -> list[Remark]:
         with self._database.read() as sql:
             rows = sql.execute(
-                "SELECT workspace, path, skipped, notices FROM documents"
-                " WHERE skipped IS NOT NULL OR notices != '[]' ORDER BY workspace, path"
+                "SELECT workspace, path, skipped, notices FROM documents WHERE skipped IS NOT NULL OR notices != '[]'"
+                " UNION ALL SELECT workspace, path, skipped, '[]' FROM transcripts WHERE skipped IS NOT NULL"
+                " ORDER BY workspace, path"
             ).fetchall()
         return [
             Remark(workspace, path, skipped or "; ".join(json.loads(notices)), skipped=skipped is not None)

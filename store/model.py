@@ -108,3 +108,11 @@ def stable_id(*parts: object) -> int:
 
 def document_id(workspace: str, path: str) -> int:
     return stable_id("document", workspace, path)
+
+
+SESSIONS = "sessions"  # the source of what was said in sessions
+
+
+def segment_path(transcript: str, ordinal: int) -> str:
+    """Where a segment of a transcript is a document: below the file, where no other file can be."""
+    return f"{transcript}/{ordinal}"

@@ -14,7 +14,8 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
     parser = commands.add_parser(
         "get",
         help="print a document or some of its lines",
-        description="Print an indexed document, or the lines that a hit cites, as they are on disk now.",
+        description="Print an indexed document, or the lines that a hit cites, as they are on disk now; "
+        "of a transcript, what is kept of it.",
     )
     parser.add_argument(
         "path",

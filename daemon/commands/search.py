@@ -41,7 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--limit", "-n", type=int, metavar="N", help="at most N hits (1 to 100; default from the config)"
     )
     parser.add_argument("--min-score", type=float, metavar="X", help="leave out hits that score less than X (0 to 1)")
-    parser.add_argument("--source", action="append", default=[], metavar="S", help="only this source: memory or skills")
+    parser.add_argument(
+        "--source", action="append", default=[], metavar="S", help="only this source: memory, skills or sessions"
+    )
     parser.add_argument(
         "--path", action="append", default=[], metavar="GLOB", help="only files that match, e.g. 'memory/2026-*'"
     )

@@ -130,6 +130,8 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     facts.add_column(style="dim")
     facts.add_column(overflow="fold")
     facts.add_row("  proof", describe_proof(status["proof"]))
+    if told := [workspace["sessions"] for workspace in status["workspaces"] if workspace.get("sessions")]:
+        facts.add_row("  sessions", _sessions(told))
     embedder, stores, queue = status["embedder"], status["stores"], status["queue"]
     model = f"{embedder_name(embedder)} · {embedder['state']}"
     if embedder["dimension"]:
@@ -204,6 +206,15 @@ def describe_proof(proof: dict[str, Any] | None) -> str:
     if proof["changed_since"]:
         words += f"; {plural(proof['changed_since'], 'file')} changed since"
     return words
+
+
+def _sessions(told: list[dict[str, Any]]) -> str:
+    """As in: 12 files · 345 turns · 6,789 lines of tools left out · 3 lines not understood."""
+    files, turns, dropped, unknown = (
+        sum(each[name] for each in told) for name in ("files", "turns", "dropped_lines", "unknown_lines")
+    )
+    words = f"{plural(files, 'file')} · {plural(turns, 'turn')} · {plural(dropped, 'line')} of tools left out"
+    return words + (f" · {plural(unknown, 'line')} not understood" if unknown else "")
 
 
 def _switching(switching: dict[str, Any]) -> str:

@@ -31,8 +31,10 @@ from memoryd.daemon.doctor.process import (
     gather_process,
 )
 from memoryd.daemon.doctor.provider import check_provider, gather_provider
+from memoryd.daemon.doctor.sessions import check_sessions, gather_sessions
 from memoryd.daemon.doctor.units import check_unit, gather_units
 from memoryd.daemon.paths import Paths, find_paths
+from memoryd.daemon.session_workspaces import session_workspaces
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.errors import ConfigInvalid
 
@@ -70,6 +72,7 @@ def examine(config_file: Path | None, environ: Mapping[str, str], cwd: Path) -> 
         yield check(machine)
     for unit in gather_units(environ):
         yield check_unit(unit)
+    yield check_sessions(gather_sessions(config.sessions))
     yield from _check_workspaces(config, process.status["pid"] if process.status else None)
 
 
@@ -96,7 +99,7 @@ def _check_folders(paths: Paths) -> Iterator[Finding]:
 
 def _check_workspaces(config: Config, daemon_pid: int | None) -> Iterator[Finding]:
     workspaces = [Workspace(each.name, each.path, each.include, each.ignore) for each in config.workspaces]
-    inotify = gather_inotify(workspaces, daemon_pid)
+    inotify = gather_inotify([*workspaces, *session_workspaces(config.sessions, ()).values()], daemon_pid)
     yield check_watches(inotify)
     yield check_instances(inotify)
     yield check_queue(inotify)

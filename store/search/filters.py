@@ -47,4 +47,6 @@ def report_filters(sql: sqlite3.Connection, query: SearchQuery) -> FilterReport:
     ).fetchone()
     (everything,) = sql.execute("SELECT count(*) FROM documents WHERE skipped IS NULL").fetchone()
     on = {name: getattr(query, field) for name, field in _FILTERS.items() if getattr(query, field)}
+    if unasked := query.unasked_sources():
+        on["hidden_sources"] = unasked
     return FilterReport(on, left, everything if query.scope is None else None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal, Protocol
 
+from memoryd.store.model import SESSIONS
 from memoryd.store.protocols import VectorIndex, Vectors
 
 Fusion = Literal["weighted", "rrf"]
@@ -69,7 +70,7 @@ class SearchQuery:
     limit: int | None = None
     min_score: float | None = None
     workspaces: tuple[str, ...] = ()  # empty = all
-    sources: tuple[str, ...] = ()  # empty = all
+    sources: tuple[str, ...] = ()  # empty = all but those that are seen only when asked for
     paths: tuple[str, ...] = ()  # globs; empty = all
     scope: str | None = None  # sees global and its own; None = sees everything
     exclude: tuple[str, ...] = ()  # ids of chunks, or paths, that the caller has already
@@ -80,6 +81,11 @@ class SearchQuery:
     hyde: bool | None = None  # None = as configured
     rerank: bool | None = None  # None = as configured
     explain: bool = False
+    hidden_sources: tuple[str, ...] = ()  # seen only when asked for: by name, or transcripts by the scope of a session
+
+    def unasked_sources(self) -> tuple[str, ...]:
+        asked = (*self.sources, *([SESSIONS] if self.scope and self.scope.startswith("session:") else []))
+        return tuple(source for source in self.hidden_sources if source not in asked)
 
 
 class Semantics(Protocol):

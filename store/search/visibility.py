@@ -43,7 +43,8 @@ def find_visible(sql: sqlite3.Connection, query: SearchQuery) -> Visible:
     documents = _first(sql, "SELECT id FROM documents WHERE path IN (SELECT value FROM json_each(?))", names)
     if not query.include_superseded:
         documents |= find_superseded(sql, query).keys()
-    if not globs and not query.paths and not any(getattr(query, name) for name in _IN_SQL):
+    filters = (query.paths, query.unasked_sources(), *(getattr(query, name) for name in _IN_SQL))
+    if not globs and not any(filters):
         theirs = _first(sql, _CHUNKS_OF_DOCUMENTS, documents)
         if len(theirs) <= _FEW_CHUNKS:
             return Visible(None, chunks | theirs)
@@ -56,6 +57,9 @@ def hidden_by(sql: sqlite3.Connection, query: SearchQuery, document: int, chunk:
     filters = [name for name in (*_IN_SQL, "paths", "exclude") if getattr(query, name)]
     alone = {name: replace(everything, **{name: getattr(query, name)}) for name in filters}
     found = [name for name, each in alone.items() if not find_visible(sql, each).shows(document, chunk)]
+    if unasked := query.unasked_sources():
+        alone_hidden = replace(everything, hidden_sources=unasked)
+        found += [] if find_visible(sql, alone_hidden).shows(document, chunk) else ["hidden_sources"]
     if not query.include_superseded and document in find_superseded(sql, query):
         found.append("include_superseded")
     return found
@@ -87,6 +91,9 @@ def _conditions(query: SearchQuery) -> tuple[list[str], dict[str, str]]:
         if chosen:
             found.append(f"{column} IN (SELECT value FROM json_each(:{column}))")  # noqa: S608 - of constants
             values[column] = json.dumps(chosen)
+    if unasked := query.unasked_sources():
+        found.append("source NOT IN (SELECT value FROM json_each(:unasked))")
+        values["unasked"] = json.dumps(unasked)
     for name, day, condition in (
         ("after", query.after, "date >= :after"),
         ("before", query.before, "date <= :before"),

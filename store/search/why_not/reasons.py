@@ -24,6 +24,8 @@ def describe_filter(case: Case, name: str) -> str:
     if name in ("after", "before", "as_of"):
         written = f"the note is dated {target.date}" if target.date else "the note has no date"
         return f"{name} {getattr(query, name)} ({written})"
+    if name == "hidden_sources":
+        return f"its source: {target.source} are searched only when asked for"
     if name == "exclude":
         return f"exclude {', '.join(case.excluding())}"
     own = {

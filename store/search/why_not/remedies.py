@@ -130,6 +130,8 @@ def unhide(case: Case, name: str) -> Change:
         return Change(name, None if target.scope == UNKNOWN else target.scope)
     if name in ("after", "before", "as_of"):
         return Change(name, target.date)
+    if name == "hidden_sources":
+        return Change("source", (*case.query.sources, target.source))
     if name == "exclude":
         hiding = case.excluding()
         return Change(name, tuple(item for item in case.query.exclude if item not in hiding))

@@ -54,8 +54,25 @@ def another_value(setting: Setting) -> Any:
         if setting.key == "embedder.base_url":
             return "http://other.example/v1"
         return "/some/where" if setting.form == "path" else "other"
+    if setting.kind is tuple:
+        return ("/some/where/*.jsonl", "/else/where/**/*.jsonl")
     step = 1 if setting.kind is int else 0.25
     return setting.default + (step if setting.default + step <= (setting.high or 0) else -step)
+
+
+def as_text(setting: Setting, value: Any) -> str:
+    """As an environment variable has it."""
+    if setting.kind is tuple:
+        return ":".join(value)
+    return str(value).lower() if setting.kind is bool else str(value)
+
+
+def test_globs_of_transcripts_are_expanded_and_need_a_folder(home: Path) -> None:
+    config = load(home, '[sessions]\npaths = ["~/.claude/projects/**/*.jsonl", "talks/*.jsonl"]\n')
+    assert config.sessions.paths == (f"{home}/.claude/projects/**/*.jsonl", f"{home}/talks/*.jsonl")
+    for glob in ("**/*.jsonl", "/**", "~/a/../b/*.jsonl", "/talks/", "", "*"):
+        (problem,) = problems(home, f'[sessions]\npaths = ["{glob}"]\n')
+        assert "a folder before its first *" in problem
 
 
 def test_without_a_file_everything_is_default(home: Path) -> None:
@@ -111,7 +128,7 @@ def test_byte_order_mark_is_no_syntax_error(home: Path) -> None:
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_setting_can_be_overridden_from_the_environment(home: Path, setting: Setting) -> None:
     value = another_value(setting)
-    text = str(value).lower() if setting.kind is bool else str(value)
+    text = as_text(setting, value)
     config = load(home, environ={**ALONG.get(setting.key, {}), setting.variable: text})
     assert value_of(config, setting.key) == value
     assert type(value_of(config, setting.key)) is setting.kind
@@ -121,7 +138,7 @@ def test_every_setting_can_be_overridden_from_the_environment(home: Path, settin
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_setting_can_be_overridden_from_the_command_line(home: Path, setting: Setting) -> None:
     value = another_value(setting)
-    for given in (value, str(value)):
+    for given in (value, as_text(setting, value)):
         config = load(home, environ=ALONG.get(setting.key), overrides={setting.key: given})
         assert value_of(config, setting.key) == value
 

@@ -97,6 +97,20 @@ CREATE TABLE passages (
     PRIMARY KEY (document_id, ordinal)
 ) WITHOUT ROWID;
 
+CREATE TABLE segments (
+    transcript_id INTEGER NOT NULL REFERENCES transcripts (id) ON DELETE CASCADE,
+    ordinal       INTEGER NOT NULL,            -- from 1
+    start         INTEGER NOT NULL,            -- bytes
+    end           INTEGER NOT NULL,
+    first_line    INTEGER NOT NULL,            -- from 1
+    lines         INTEGER NOT NULL,
+    turns         INTEGER NOT NULL,
+    dropped       INTEGER NOT NULL,            -- lines without a turn
+    unknown       INTEGER NOT NULL,            -- lines that are none of the format
+    hash          TEXT    NOT NULL,            -- of its lines
+    PRIMARY KEY (transcript_id, ordinal)
+) WITHOUT ROWID;
+
 CREATE TABLE superseding (
     document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,  -- whose front matter it is
     ordinal     INTEGER NOT NULL,              -- of the statement
@@ -105,6 +119,20 @@ CREATE TABLE superseding (
     other_id    INTEGER,                       -- whether there is such a document or not; NULL = it cannot be one
     PRIMARY KEY (document_id, ordinal, choice)
 ) WITHOUT ROWID;
+
+CREATE TABLE transcripts (
+    id        INTEGER PRIMARY KEY,
+    workspace TEXT    NOT NULL,
+    path      TEXT    NOT NULL,
+    signature TEXT    NOT NULL,                -- stat of the file when it was read to its end; '' = it was not, or must be again
+    file      TEXT    NOT NULL,                -- inode and device: another one is another file
+    format    TEXT    NOT NULL,                -- '' = not told yet
+    session   TEXT    NOT NULL,                -- '' = nobody has spoken yet
+    read_to   INTEGER NOT NULL,                -- bytes, up to the end of the last whole line
+    anchor    TEXT    NOT NULL,                -- of the bytes before that: if they changed, the file was rewritten
+    skipped   TEXT,                            -- why the file is not read; NULL = it is
+    UNIQUE (workspace, path)
+);
 
 CREATE TABLE vectors (
     generation  INTEGER NOT NULL REFERENCES generations (id) ON DELETE CASCADE,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memoryd.daemon.config import Config, Llm
+from memoryd.daemon.config import Config, Llm, Sessions
 from memoryd.daemon.doctor.finding import Finding
 from memoryd.daemon.doctor.folders import (
     FolderFacts,
@@ -41,6 +41,7 @@ from memoryd.daemon.doctor.process import (
     is_daemon,
 )
 from memoryd.daemon.doctor.provider import ProviderFacts, check_provider
+from memoryd.daemon.doctor.sessions import check_sessions, gather_sessions
 from memoryd.daemon.doctor.units import UnitFacts, check_unit, differing_keys, program_of
 
 INOTIFY = InotifyFacts(8192, 128, 16384, watches=100, instances=10, folders=20, workspaces=1)
@@ -191,6 +192,17 @@ def test_model() -> None:
     bad(check_model(replace(MODEL, path=None, spec="/gone.gguf")), "problem", "/gone.gguf")
     bad(check_model(replace(MODEL, found="cd")), "problem", "checksum")
     bad(check_model(replace(MODEL, fault="it makes no embeddings")), "problem", "it makes no embeddings")
+
+
+def test_sessions(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("")
+    there, nowhere = f"{tmp_path}/*.jsonl", f"{tmp_path}/none/**/*.jsonl"
+    well(check_sessions(gather_sessions(Sessions())))
+    well(check_sessions(gather_sessions(Sessions(enabled=True, paths=(there,)))))
+    bad(check_sessions(gather_sessions(Sessions(enabled=True))), "warning", "sessions.paths")
+    found = check_sessions(gather_sessions(Sessions(enabled=True, paths=(there, nowhere))))
+    bad(found, "warning", "1 of 2")
+    assert found.details == (nowhere,)
 
 
 def test_language_model(tmp_path: Path) -> None:
