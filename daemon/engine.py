@@ -14,6 +14,7 @@ import structlog
 
 from memoryd.daemon.config import Config
 from memoryd.daemon.events import Events
+from memoryd.daemon.ingestion import Ingestion
 from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.lanes import Lanes
 from memoryd.daemon.language_model import make_language_model
@@ -25,6 +26,7 @@ from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import READING_VERSION, IndexSettings, is_set_aside, set_aside
+from memoryd.jobs.ingest.folder import IGNORE, folder_name
 from memoryd.jobs.llm.protocol import LanguageModel
 from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import Upkeep
@@ -41,12 +43,14 @@ from memoryd.store.document_rows import distrust_scopes
 from memoryd.store.documents import Documents
 from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
+from memoryd.store.model import FACTS
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
 from memoryd.store.queue import Failure, Queue, add_job
 
 log = structlog.get_logger()
 
+ANSWER_SECONDS = 1.0  # for an answer of the language model that is under way when memoryd is told to stop
 CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was not in good order
 
 
@@ -60,10 +64,12 @@ class Engine:
         self.started_at = clock()
         self.events = Events(clock)
         self.last_reload: Reloaded | None = None  # what became of the last request to read the configuration again
-        self.workspaces = _workspaces(config)
         self.index_settings = _index_settings(config)
         self.reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
         ensure_private(paths.data_dir)
+        self.ingestion = Ingestion(self)
+        self.workspaces = self._served(config)
+        self.on_served: Callable[[], object] = lambda: None  # told when another workspace is served from here on
         self.lock = InstanceLock(paths.lock_file)
         self.healer = Healer(Quarantine(paths.data_dir / "quarantine", clock), clock, wake=self._wake_lanes)
         check_s = CHECK_SECONDS if self.lock.was_cut_off else 0.0
@@ -139,9 +145,15 @@ class Engine:
     def stop(self, timeout: float) -> list[str]:
         """Stop at the next boundary; returns the lanes that did not reach one in time."""
         self.schedule.stop()
+        self.ingestion.stop()
         late = self.worker.stop(timeout)
+        self.ingestion.wait(ANSWER_SECONDS)  # for a call in hand
         self.llm.close()
+        if not self.ingestion.wait(ANSWER_SECONDS):
+            late.append("ingest")
         self.semantics.stop(timeout=0.5)
+        if not late:
+            self.ingestion.close()
         if not late:  # a lane that still runs would find its stores closed under it, or another's writes among its own
             self.cache.close()
             self.database.close()
@@ -157,7 +169,7 @@ class Engine:
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
         before = self.config, self.workspaces, self.index_settings
         with self.reading:
-            self.config, self.workspaces, self.index_settings = config, _workspaces(config), _index_settings(config)
+            self.config, self.workspaces, self.index_settings = config, self._served(config), _index_settings(config)
             try:
                 self._forget_unserved()
                 self._expire_if_read_differently()
@@ -167,9 +179,10 @@ class Engine:
         self.stores = replace(self.stores, workspaces=self.workspaces, settings=self.index_settings)
         self.verifier.follow(self.stores)
         self.worker.max_attempts = config.index.max_attempts
-        if config.schedule != before[0].schedule:
+        if (config.schedule, config.ingest) != (before[0].schedule, before[0].ingest):
             self._set_schedule()
         if config.llm != before[0].llm:
+            self.ingestion.stop()  # it asks the one that goes
             self.llm.close()
             self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = _hypotheses(config, self.llm)
@@ -185,6 +198,18 @@ class Engine:
 
     def _look_at_disk_by_itself(self) -> None:
         self._enqueue([("reconcile", name, "") for name in self.workspaces], afresh=False)
+
+    def serve_facts(self) -> None:
+        """From the first fact on: index them, and watch them like any workspace."""
+        if FACTS in self.workspaces:
+            return
+        with self.reading:
+            self.workspaces = self._served(self.config)
+            self._expire_if_read_differently()
+            self.stores = replace(self.stores, workspaces=self.workspaces)
+            self.verifier.follow(self.stores)
+        self._set_schedule()
+        self.on_served()
 
     def retry_failures(self) -> None:
         self.queue.requeue_parked()
@@ -244,6 +269,8 @@ class Engine:
     def _find_cure(self, path: Path) -> Cure | None:
         if path == self.paths.database:
             return Cure("ledger", self._begin_ledger_anew)
+        if path == self.paths.ingest:
+            return Cure("ingest", self.ingestion.answers().begin_anew)
         if path == self.paths.embeddings:
             return Cure("embedding_cache", self.cache.begin_anew)
         return self.semantics.find_cure(path)
@@ -263,6 +290,20 @@ class Engine:
         self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
         self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain", afresh=False))
         self.schedule.every(every.verify_minutes, "verify", lambda: self.queue.enqueue("verify", afresh=False))
+        if FACTS in self.workspaces:
+            self.schedule.every(every.maintain_minutes, "facts", self.ingestion.tend)
+        if self.config.ingest.enabled:
+            self.schedule.every(self.config.ingest.schedule_minutes, "ingest", self.ingestion.run_on_schedule)
+
+    def _served(self, config: Config) -> dict[str, Workspace]:
+        """The configured workspaces, and memoryd's own for the facts that were made of them, once there are any."""
+        served = _workspaces(config)
+        if config.ingest.enabled:
+            self.ingestion.folder.create()
+        if self.ingestion.folder.exists():
+            include = tuple(f"{folder_name(name)}/*.md" for name in served)
+            served[FACTS] = Workspace(FACTS, self.ingestion.folder.root.resolve(), include, IGNORE, source=FACTS)
+        return served
 
     def _prepare_ledger(self) -> None:
         self._forget_unserved()

@@ -102,7 +102,8 @@ def set_apart(config: Config, environ: Mapping[str, str], slot: str = "") -> tup
     ensure_private(cache)
     ensure_private(scratch)
     data = scratch / f"{stable_id('eval', *folders):016x}{slot}"
-    config = replace(config, paths=replace(config.paths, data=str(data)))
+    ingest = replace(config.ingest, enabled=False)
+    config = replace(config, paths=replace(config.paths, data=str(data)), ingest=ingest)
     return config, replace(find_paths(config, environ), embeddings=scratch / "embeddings.db")
 
 

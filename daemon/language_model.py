@@ -8,6 +8,7 @@ from pathlib import Path
 from memoryd.daemon.config import Llm
 from memoryd.jobs.llm.absent import AbsentModel
 from memoryd.jobs.llm.local import LocalModel
+from memoryd.jobs.llm.ollama import OllamaModel
 from memoryd.jobs.llm.openai import OpenAiModel, ReadKey
 from memoryd.jobs.llm.protocol import LanguageModel
 from memoryd.store.errors import LanguageModelRefused
@@ -19,6 +20,8 @@ def make_language_model(settings: Llm, environ: Mapping[str, str]) -> LanguageMo
             return LocalModel(Path(settings.model), threads=settings.threads)
         case "openai-compatible":
             return OpenAiModel(settings.base_url, settings.model, _key_reader(settings, environ))
+        case "ollama":
+            return OllamaModel(settings.base_url, settings.model, _key_reader(settings, environ))
         case _:
             return AbsentModel()
 

@@ -20,6 +20,7 @@ from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.fence import fence_document, fence_hits
+from memoryd.daemon.ingest_methods import IngestMethods
 from memoryd.daemon.introduction import introduce
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.live_settings import LiveSettings
@@ -105,10 +106,14 @@ class Methods:
     @classmethod
     def names(cls) -> list[str]:
         """Of every method; no engine is needed to know them."""
-        return [*cls.__new__(cls)._own_table(), *ModelMethods.__new__(ModelMethods).table()]
+        tables = (
+            cls.__new__(cls)._own_table(),
+            *(kind.__new__(kind).table() for kind in (ModelMethods, IngestMethods)),
+        )
+        return [name for table in tables for name in table]
 
     def table(self) -> dict[str, Method]:
-        return {**self._own_table(), **ModelMethods(self._engine).table()}
+        return {**self._own_table(), **ModelMethods(self._engine).table(), **IngestMethods(self._engine).table()}
 
     def _own_table(self) -> dict[str, Method]:
         return {
@@ -167,6 +172,7 @@ class Methods:
         if answer.degraded is None:
             answer = replace(answer, degraded=self._rebuilding())
         took_ms = round((time.perf_counter() - began) * 1000, 2)
+        engine.ingestion.note_hits(answer.hits)
         engine.measures.note_search(took_ms, answer.timings, len(answer.hits), degraded=answer.degraded is not None)
         log.info(
             "query_done",

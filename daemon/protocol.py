@@ -48,6 +48,8 @@ ERROR_NUMBERS: Mapping[str, int] = {
     "language_model_missing": -32036,
     "language_model_unavailable": -32037,
     "language_model_refused": -32038,
+    "prompt_too_long": -32039,
+    "budget_spent": -32050,
     "store_full": -32040,
     "store_unavailable": -32041,
     "store_corrupt": -32042,

@@ -23,6 +23,7 @@ class Workspace:
     ignore: tuple[str, ...] = ()
     evergreen: tuple[str, ...] = ()
     scopes: tuple[ScopeRule, ...] = ()  # the first that says something about a path counts
+    source: str = ""  # of all its documents; "": told by their paths
 
     def covers(self, path: str) -> bool:
         """Whether a file of this relative path is one to index."""

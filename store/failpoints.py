@@ -70,6 +70,15 @@ POINTS: Final = (
     "generation.flip.after",
     "maintain.begin",
     "maintain.end",
+    "ingest.keep.before",
+    "ingest.keep.after",
+    "ingest.dismiss.before",
+    "ingest.dismiss.after",
+    "facts.write.before",
+    "facts.write.written",
+    "facts.write.after",
+    "facts.remove.before",
+    "facts.remove.after",
     "model.download.finished",
     "model.download.verified",
     "model.download.renamed",
@@ -159,4 +168,8 @@ def _file_error(name: str, full: bool) -> Exception:
     return OSError(number, os.strerror(number), f"fail point {name}")
 
 
-_ERRORS: Final[dict[str, Callable[[str, bool], Exception]]] = {"vectors": _lance_error, "model": _file_error}
+_ERRORS: Final[dict[str, Callable[[str, bool], Exception]]] = {
+    "vectors": _lance_error,
+    "facts": _file_error,
+    "model": _file_error,
+}

@@ -43,7 +43,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--limit", "-n", type=int, metavar="N", help="at most N hits (1 to 100; default from the config)"
     )
     parser.add_argument("--min-score", type=float, metavar="X", help="leave out hits that score less than X (0 to 1)")
-    parser.add_argument("--source", action="append", default=[], metavar="S", help="only this source: memory or skills")
+    parser.add_argument(
+        "--source", action="append", default=[], metavar="S", help="only this source: memory, skills or facts"
+    )
     parser.add_argument(
         "--path", action="append", default=[], metavar="GLOB", help="only files that match, e.g. 'memory/2026-*'"
     )
@@ -107,6 +109,8 @@ def print_answer(answer: dict[str, Any]) -> None:
             sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\n{hit['snippet']}\n")
             continue
         sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\t{hit['heading']}\n")
+        if "origin" in hit:
+            sys.stdout.write(f"    from {inert(hit['origin']['citation'])}\n")
         if "superseded" in hit:
             sys.stdout.write(f"    {outdated(hit)}\n")
         sys.stdout.writelines(f"    {line}\n" for line in hit["snippet"].splitlines())
@@ -166,6 +170,8 @@ def _print_pretty(answer: dict[str, Any]) -> None:
         if hit["heading"]:
             title.append(f"   {inert(hit['heading'])}", "yellow")
         out.print(title, overflow="ellipsis", no_wrap=True)
+        if "origin" in hit:
+            out.print(Padding(Text(f"from {inert(hit['origin']['citation'])}", style="cyan"), (0, 0, 0, 4)))
         if "superseded" in hit:
             out.print(Padding(Text(outdated(hit), style="red"), (0, 0, 0, 4)))
         out.print(Padding(shorten_snippet(hit, _SNIPPET_LINES), (0, 0, 0, 4)))
