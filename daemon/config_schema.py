@@ -130,6 +130,8 @@ def parse_text(setting: Setting, text: str) -> Any:
             return setting.kind(text)
         if setting.kind is bool:
             return WORDS[text.strip().lower()]
+        if setting.kind is tuple:
+            return tuple(filter(None, text.split(":")))  # as in $PATH
     except (ValueError, KeyError):
         pass  # does not fit, and is reported as what it is
     return text

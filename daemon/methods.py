@@ -106,11 +106,8 @@ class Methods:
     @classmethod
     def names(cls) -> list[str]:
         """Of every method; no engine is needed to know them."""
-        tables = (
-            cls.__new__(cls)._own_table(),
-            *(kind.__new__(kind).table() for kind in (ModelMethods, IngestMethods)),
-        )
-        return [name for table in tables for name in table]
+        models, ingest = ModelMethods.__new__(ModelMethods), IngestMethods.__new__(IngestMethods)
+        return [*cls.__new__(cls)._own_table(), *models.table(), *ingest.table()]
 
     def table(self) -> dict[str, Method]:
         return {**self._own_table(), **ModelMethods(self._engine).table(), **IngestMethods(self._engine).table()}

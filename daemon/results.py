@@ -404,7 +404,7 @@ class IngestCounts(TypedDict):
     bad_lines: Annotated[int, "Of answers, that were no fact."]
     facts: Annotated[int, "That hold in the end; 0 while it runs."]
     stored: int
-    changed: Annotated[int, "Moved to other lines, or back."]
+    changed: Annotated[int, "Their source passage moved, changed around them, or came back."]
     superseded: int
     duplicates: Annotated[int, "Not stored: another fact says the same."]
     dismissed: Annotated[int, "Not stored: forgotten by a person, or expired."]

@@ -64,7 +64,7 @@ def _print_result(result: dict[str, Any]) -> None:
 
 _OUTCOMES = {
     "stored": "new",
-    "changed": "moved",
+    "changed": "updated",
     "superseded": "superseded",
     "duplicates": "left out as duplicates",
     "dismissed": "left out as forgotten or expired",

@@ -14,6 +14,7 @@ from memoryd.jobs.ingest.asking import Asking, estimate_question
 from memoryd.jobs.ingest.duplicates import Embed, Known
 from memoryd.jobs.ingest.fact import Fact
 from memoryd.jobs.ingest.folder import FactFolder, fact_path
+from memoryd.jobs.ingest.grounding import keep_grounded
 from memoryd.jobs.ingest.pieces import Piece, split_pieces
 from memoryd.jobs.ingest.plan import Place, Plan, plan_file, supersede, wanted_facts
 from memoryd.jobs.ingest.sources import SourceFile, Sources, read_sources
@@ -147,7 +148,7 @@ class IngestRun:
             else:
                 answer = self._ask(file, piece)
             self.report.answered += 1
-            parsed = parse_answer(answer or "")
+            parsed = keep_grounded(parse_answer(answer or ""), piece)
             self.report.bad_lines += parsed.bad
             answers.append((piece, parsed))
         return None if lacking else answers

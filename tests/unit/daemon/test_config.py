@@ -38,6 +38,11 @@ def problems(home: Path, text: str | None = None, environ: Mapping[str, str] | N
 ALONG = {"llm.provider": {"MEMORYD_LLM__MODEL": "/models/some.gguf"}}  # what a setting cannot do without
 
 
+def as_text(value: Any) -> str:
+    """As a variable has it."""
+    return ":".join(value) if isinstance(value, tuple) else str(value).lower() if value in (True, False) else str(value)
+
+
 def another_value(setting: Setting) -> Any:
     """An allowed value that is not the default."""
     if setting.choices:
@@ -46,6 +51,8 @@ def another_value(setting: Setting) -> Any:
         return not setting.default
     if setting.kind is str:
         return "/some/where" if setting.form == "path" else "other"
+    if setting.kind is tuple:
+        return ("other/*.md", "more/**")
     step = 1 if setting.kind is int else 0.25
     return setting.default + (step if setting.default + step <= (setting.high or 0) else -step)
 
@@ -103,7 +110,7 @@ def test_byte_order_mark_is_no_syntax_error(home: Path) -> None:
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_setting_can_be_overridden_from_the_environment(home: Path, setting: Setting) -> None:
     value = another_value(setting)
-    text = str(value).lower() if setting.kind is bool else str(value)
+    text = as_text(value)
     config = load(home, environ={**ALONG.get(setting.key, {}), setting.variable: text})
     assert value_of(config, setting.key) == value
     assert type(value_of(config, setting.key)) is setting.kind
@@ -113,7 +120,7 @@ def test_every_setting_can_be_overridden_from_the_environment(home: Path, settin
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_setting_can_be_overridden_from_the_command_line(home: Path, setting: Setting) -> None:
     value = another_value(setting)
-    for given in (value, str(value)):
+    for given in (value, as_text(value)):
         config = load(home, environ=ALONG.get(setting.key), overrides={setting.key: given})
         assert value_of(config, setting.key) == value
 
