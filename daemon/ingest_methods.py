@@ -146,6 +146,7 @@ def ingest_status(engine: Engine) -> dict[str, Any]:
         "facts": sum(not fact.superseded_by for fact in facts),
         "superseded": sum(bool(fact.superseded_by) for fact in facts),
         "running": current is not None,
+        "stopping": current is not None and current.stopping.is_set(),
         "progress": _counts(current.report) if current else None,
         "last": _last_json(last) if last else None,
     }

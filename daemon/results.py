@@ -445,6 +445,7 @@ class IngestStatusResult(TypedDict):
     facts: int
     superseded: int
     running: bool
+    stopping: Annotated[bool, "It ends after the call in hand."]
     progress: IngestCounts | None
     last: LastIngest | None
 

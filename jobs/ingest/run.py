@@ -116,7 +116,7 @@ class IngestRun:
         return split_pieces(file.text, self._settings.chunk_chars, self._settings.overlap_chars)
 
     def _work_on(self, name: str, sources: Sources, *, dry: bool) -> None:
-        facts = _by_path(self._folder.read(name))
+        facts = _by_path(self._finish_forgetting(self._folder.read(name), dry=dry))
         self._drop_gone(sources, facts, dry=dry)
         known = Known(self._embed, self._settings.similarity)
         known.add(fact for of_file in facts.values() for fact in of_file.values() if not fact.superseded_by)
@@ -189,6 +189,16 @@ class IngestRun:
         else:
             self._write(plan.writes)
         return plan
+
+    def _finish_forgetting(self, facts: dict[str, Fact], *, dry: bool) -> dict[str, Fact]:
+        """Without the facts that are forgotten, and whose files a crash has left behind."""
+        dismissed = self._answers.dismissed()
+        left = [fact for fact in facts.values() if (fact.id, "") in dismissed]
+        if left and not dry:
+            for fact in left:
+                self._folder.remove(fact)
+            self._on_written([fact_path(fact) for fact in left])
+        return {identity: fact for identity, fact in facts.items() if (identity, "") not in dismissed}
 
     def _drop_gone(self, sources: Sources, facts: dict[str, dict[str, Fact]], *, dry: bool) -> None:
         now = self._now()

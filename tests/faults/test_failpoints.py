@@ -26,7 +26,7 @@ ALSO_AFTER = (  # where a library may fail though what it was asked for is done
     "vectors.delete.after",
     "vectors.compact.after",
 )
-OF_THE_DAEMON = [name for name in POINTS if not name.startswith("model.")]
+OF_THE_DAEMON = [name for name in POINTS if not name.startswith(("model.", "ingest.", "facts."))]  # test_ingest.py
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from memoryd.jobs.ingest.pieces import split_pieces
 from memoryd.jobs.ingest.prompt import build_prompt, make_nonce
 
 LONG = "\n\n".join(
-    f"## Part {number}\n\nThe keeper of lamp {number} walks to the pier. She counts {number * 7} boats there and writes "
-    f"them down. On day {number} nothing else happened.\n- item {number}\n- another one"
+    f"## Part {number}\n\nThe keeper of lamp {number} walks to the pier. She counts {number * 7} boats there "
+    f"and writes them down. On day {number} nothing else happened.\n- item {number}\n- another one"
     for number in range(40)
 )
 
