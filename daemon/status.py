@@ -70,6 +70,8 @@ def full_status(
         if failure.kind in ("maintain", "reconcile")
     )
     reasons.extend(_healing(engine))
+    if engine.config.ingest.enabled and engine.config.llm.provider == "none":
+        reasons.append(_reason("language_model_missing", "ingest is enabled, and no model to ask", "Set [llm]"))
     if (ingested := engine.ingestion.last) and (failed := ingested.report.error) and failed.code != "cancelled":
         reasons.append(_reason("ingest_failing", f"facts could not be made: {failed.message}", failed.hint))
     if trouble := engine.worker.ledger_trouble:

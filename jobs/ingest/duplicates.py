@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,17 +20,23 @@ Embed = Callable[[Sequence[str]], Mapping[str, Vectors]]  # of each text its vec
 _TELLING = re.compile(r"\S*\d\S*|`[^`]*`|\b(?:not|no|never|without|none|cannot|only)\b|\w+n't\b")
 
 
+class _Entry(NamedTuple):
+    fact: Fact
+    words: str
+    marks: frozenset[str]
+
+
 class Known:
     """The facts that hold, to be compared with; one workspace's."""
 
     def __init__(self, embed: Embed, threshold: float) -> None:
         self._embed = embed
         self._threshold = threshold
-        self._facts: dict[str, Fact] = {}
+        self._facts: dict[str, _Entry] = {}  # by id
         self._vectors: dict[str, Vectors] = {}  # by text
 
     def add(self, facts: Iterable[Fact]) -> None:
-        self._facts.update((fact.id, fact) for fact in facts)
+        self._facts.update((fact.id, _Entry(fact, same_text(fact.text), telling(fact.text))) for fact in facts)
 
     def drop(self, facts: Iterable[Fact]) -> None:
         for fact in facts:
@@ -40,7 +47,7 @@ class Known:
         new = [*texts]
         if not new or self._threshold >= 1:
             return
-        wanted = dict.fromkeys([*(fact.text for fact in self._facts.values()), *new])
+        wanted = dict.fromkeys([*(entry.fact.text for entry in self._facts.values()), *new])
         missing = [text for text in wanted if text not in self._vectors]
         if missing:
             self._vectors.update(self._embed(missing))
@@ -48,12 +55,12 @@ class Known:
     def find(self, fact: Fact) -> Fact | None:
         """The fact that says the same already, and that whoever may see this one may see too."""
         words, marks = same_text(fact.text), telling(fact.text)
-        others = [each for each in self._facts.values() if _covers(each, fact)]
-        for each in others:
-            if same_text(each.text) == words:
-                return each
+        others = [entry for entry in self._facts.values() if _covers(entry.fact, fact)]
+        for entry in others:
+            if entry.words == words:
+                return entry.fact
         vector = self._vectors.get(fact.text)
-        alike = [each for each in others if each.text in self._vectors and telling(each.text) == marks]
+        alike = [each.fact for each in others if each.marks == marks and each.fact.text in self._vectors]
         if vector is None or not alike:
             return None
         near = np.stack([self._vectors[each.text] for each in alike]) @ vector

@@ -65,6 +65,19 @@ def fact_id(workspace: str, path: str, text: str) -> str:
     return blake2b(parts, digest_size=8).hexdigest()
 
 
+class _Writer(yaml.SafeDumper):
+    """Puts all but plain words into double quotes, where nothing ends a line and nothing is taken for a number."""
+
+
+def _write_text(writer: _Writer, text: str) -> yaml.ScalarNode:
+    is_word = text.isascii() and text.isidentifier() and text.lower() not in ("true", "false", "null")
+    style = None if is_word else '"'
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Writer.add_representer(str, _write_text)
+
+
 def write_fact(fact: Fact) -> str:
     """The file's text. Written by a YAML writer: nothing that a path or a model says can end the front matter."""
     values: dict[str, Any] = {
@@ -87,7 +100,7 @@ def write_fact(fact: Fact) -> str:
         "superseded_at": fact.superseded_at and _iso(fact.superseded_at),
     }
     values = {name: value for name, value in values.items() if value is not None}
-    front_matter = yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=2**30)
+    front_matter = yaml.dump(values, Dumper=_Writer, allow_unicode=True, sort_keys=False, width=2**30)
     return f"---\n{front_matter}---\n{fact.text}\n"
 
 

@@ -20,6 +20,7 @@ _STEM: Final = 4  # letters by which two forms of a word are one
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
+
 def keep_grounded(parsed: Parsed, piece: Piece) -> Parsed:
     """Without the statements that the piece does not support; they count as bad."""
     known = _marks(f"{piece.heading}\n{piece.text}")

@@ -361,6 +361,44 @@ def test_facts_fade_by_their_class_expire_and_last_longer_when_used(memory: Memo
         assert (again["stored"], again["dismissed"], again["asked"]) == (0, 2, 0)
 
 
+def test_damaged_answers_are_put_aside_and_the_facts_stay(memory: Memory, server: ChatServer) -> None:
+    with memory.running():
+        ingest(memory)
+    file = memory.data / "ingest.db"
+    file.write_bytes(b"\0" * file.stat().st_size)
+    with memory.running() as engine:
+        before = facts(memory)
+        done = ingest(memory)
+        assert (done["asked"], done["stored"], done["complete"]) == (2, 0, True)
+        assert facts(memory) == before
+        assert [incident.store for incident in engine.healer.incidents()] == ["ingest"]
+
+
+def test_deleted_ledger_is_rebuilt_with_the_facts(memory: Memory, server: ChatServer) -> None:
+    with memory.running():
+        ingest(memory)
+        root = Methods(memory.live, {}).verify({})["root"]
+    for file in memory.data.glob("ledger.db*"):
+        file.unlink()
+    with memory.running():
+        memory.settle()
+        assert Methods(memory.live, {}).verify({})["root"] == root
+        assert len(server.requests) == 2
+
+
+def test_reload_begins_and_ends_the_schedule(memory: Memory, server: ChatServer) -> None:
+    with memory.running() as engine:
+        engine.reconfigure(replace(memory.config, ingest=Ingest(enabled=True, schedule_minutes=0.002)))
+        eventually(lambda: len(server.requests) == 2 and facts(memory), what="it ran by itself")
+        engine.reconfigure(replace(memory.config, ingest=Ingest()))
+        assert engine.ingestion.wait(60)
+        memory.write("skills/new.md", "The foghorn sounds every four minutes.\n")
+        engine.ingestion.run_on_schedule()  # as long as the interval is still known
+        assert engine.ingestion.current() is None
+        engine.reconfigure(replace(memory.config, llm=Llm(), ingest=Ingest(enabled=True)))
+        assert "language_model_missing" in memory.health()
+
+
 def test_real_models_make_facts_that_are_whole_told_apart_and_found(
     tmp_path: Path, default_model: Path, models_dir: Path, small_llm: Path
 ) -> None:
