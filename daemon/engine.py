@@ -145,7 +145,7 @@ class Engine:
     def stop(self, timeout: float) -> list[str]:
         """Stop at the next boundary; returns the lanes that did not reach one in time."""
         self.schedule.stop()
-        self.ingestion.stop()
+        self.ingestion.stop(for_good=True)
         late = self.worker.stop(timeout)
         self.ingestion.wait(ANSWER_SECONDS)  # for a call in hand
         self.llm.close()

@@ -64,6 +64,9 @@ class IngestMethods:
         if request.dry_run:
             report = await asyncio.to_thread(ingestion.plan, wish)
             return _report_json(report, began, dry_run=True)
+        while (before := ingestion.current()) and before.stopping.is_set():  # somebody interrupted it a moment ago
+            check_cancelled()
+            await asyncio.sleep(_POLL_S)
         underway = ingestion.start(wish)
         try:
             while not underway.done.is_set():

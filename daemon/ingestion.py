@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from memoryd.daemon.config import Llm
+from memoryd.daemon.fact_vectors import embed_texts
+from memoryd.daemon.language_model import model_name
 from memoryd.jobs.ingest.aging import Uses, age_facts
 from memoryd.jobs.ingest.asking import Asking, AskSettings
 from memoryd.jobs.ingest.fact import Fact
@@ -21,16 +22,13 @@ from memoryd.jobs.retry import unforeseen
 from memoryd.store.answers import Answers
 from memoryd.store.errors import Busy, LanguageModelMissing, MemorydError
 from memoryd.store.lifespans import DEFAULT_CLASS, decay_class
-from memoryd.store.model import FACTS, embedding_hash
-from memoryd.store.protocols import Vectors
+from memoryd.store.model import FACTS
 from memoryd.store.search.answer import Hit
 
 if TYPE_CHECKING:
     from memoryd.daemon.engine import Engine
 
 log = structlog.get_logger()
-
-_EMBED_BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,8 @@ class Ingestion:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = threading.Lock()
+        self._turn = threading.Lock()  # of who changes facts: a run, or what looks after them
+        self._closed = False
         self._answers: Answers | None = None
         self._current: Underway | None = None
         self.last: Underway | None = None  # the run that ended last
@@ -79,11 +79,15 @@ class Ingestion:
         self.check()
         with self._lock:
             current = self._current
+            if self._closed:
+                raise Busy("memoryd is about to stop", hint="Ask again once it runs")
             if current is None:
                 current = self._current = Underway(wish, self._engine.clock())
                 if scheduled:
                     current.waiting = -1
                 threading.Thread(target=self._work, args=(current,), name="ingest", daemon=True).start()
+            elif current.stopping.is_set():
+                raise Busy("the ingest before this one is ending", hint="It waits for its last answer; run it again")
             elif current.wish != wish:
                 raise Busy("another ingest is under way", hint="Wait for it: 'memoryd status' tells how far it is")
             if current.waiting >= 0:
@@ -113,9 +117,10 @@ class Ingestion:
     def current(self) -> Underway | None:
         return self._current
 
-    def stop(self) -> None:
-        """Let nothing new begin, and what runs end after the call in hand."""
+    def stop(self, *, for_good: bool = False) -> None:
+        """Let what runs end after the call in hand. ``for_good``: and nothing new begin."""
         with self._lock:
+            self._closed = self._closed or for_good
             if self._current is not None:
                 self._current.stopping.set()
 
@@ -163,9 +168,10 @@ class Ingestion:
 
     def _work(self, underway: Underway) -> None:
         try:
-            run = self._make_run(underway.wish, underway)
-            underway.report = run.report
-            run.work()
+            with self._turn:
+                run = self._make_run(underway.wish, underway)
+                underway.report = run.report
+                run.work()
         except Exception as met:  # policy lives here: whatever a run meets, the daemon goes on and says so
             if isinstance(met, MemorydError):
                 underway.report.error = met
@@ -209,7 +215,7 @@ class Ingestion:
             self.folder,
             self.answers(),
             asking,
-            self._embed,
+            partial(embed_texts, engine),
             settings,
             engine.clock,
             self._index,
@@ -219,26 +225,9 @@ class Ingestion:
         self._engine.serve_facts()
         self._engine.index_files(FACTS, paths)
 
-    def _embed(self, texts: Sequence[str]) -> Mapping[str, Vectors]:
-        """By the model that is searched by, from the cache where it has them; nothing without a model."""
-        engine = self._engine
-        if not engine.semantics.ready():
-            return {}
-        try:
-            meaning = engine.semantics.serving()
-            hashes = {embedding_hash(text): text for text in texts}
-            held = engine.cache.peek(meaning.generation.fingerprint, hashes)
-            found = {hashes[key]: vector for key, vector in held.items()}
-            missing = [text for text in texts if text not in found]
-            for start in range(0, len(missing), _EMBED_BATCH):
-                batch = missing[start : start + _EMBED_BATCH]
-                found.update(zip(batch, meaning.embed_documents(batch), strict=True))
-        except MemorydError as error:  # a duplicate too many is no reason to stop
-            log.warning("ingest_without_vectors", code=error.code, reason=error.message)
-            return {}
-        return found
-
     def _age(self) -> None:
+        if not self._turn.acquire(blocking=False):  # there will be another time
+            return
         try:
             aged = age_facts(self.folder, self.answers(), self.uses.take(), self._engine.clock())
             if aged.paths:
@@ -247,14 +236,5 @@ class Ingestion:
         except MemorydError as error:
             self._engine.worker.remember("facts", error)
             log.warning("facts_aging_failed", code=error.code, reason=error.message)
-
-
-def model_name(llm: Llm) -> str:
-    """What answers are kept by: another model is asked again."""
-    if llm.provider != "local":
-        return f"{llm.provider}:{llm.model}"
-    file = Path(llm.model)
-    try:
-        return f"local:{file.name}:{file.stat().st_size}"
-    except OSError:  # asking will say so
-        return f"local:{file.name}"
+        finally:
+            self._turn.release()

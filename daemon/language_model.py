@@ -26,6 +26,17 @@ def make_language_model(settings: Llm, environ: Mapping[str, str]) -> LanguageMo
             return AbsentModel()
 
 
+def model_name(settings: Llm) -> str:
+    """What a model's answers are kept by: another one is asked again."""
+    if settings.provider != "local":
+        return f"{settings.provider}:{settings.model}"
+    file = Path(settings.model)
+    try:
+        return f"local:{file.name}:{file.stat().st_size}"
+    except OSError:  # asking will say so
+        return f"local:{file.name}"
+
+
 def _key_reader(settings: Llm, environ: Mapping[str, str]) -> ReadKey | None:
     """How the key is come by, each time anew: it is kept nowhere."""
     if settings.api_key_env:

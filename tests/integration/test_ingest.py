@@ -289,6 +289,8 @@ def test_stopped_run_keeps_its_answers_and_the_next_one_goes_on(memory: Memory, 
         with pytest.raises(Busy):
             engine.ingestion.start(replace(Wish(), paths=("x.md",)))
         engine.ingestion.leave(underway)  # as when the client hangs up
+        with pytest.raises(Busy, match="is ending"):
+            engine.ingestion.start(Wish())
         server.silent.clear()
         assert underway.done.wait(60)
         assert underway.report.error is not None
