@@ -74,6 +74,14 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
         "id": hit.id,
         "merged": list(hit.merged),
     }
+    if hit.origin:
+        result["origin"] = {
+            "workspace": hit.origin.workspace,
+            "path": hit.origin.path,
+            "start_line": hit.origin.lines.start,
+            "end_line": hit.origin.lines.end,
+            "citation": hit.origin.citation,
+        }
     if hit.superseded:
         result |= {"superseded": True, "superseded_by": hit.superseded_by}
     if explain:

@@ -41,6 +41,7 @@ async def serve(config: Config, paths: Paths, load: LoadConfig, when_serving: Wh
 
     engine = Engine(config, paths, embedder_loader(config, paths.models_dir))
     watchers = Watchers()
+    engine.on_served = partial(watchers.follow, engine)
     methods = Methods(engine, watchers)
     server = Server(
         methods.table(),

@@ -23,6 +23,8 @@ COMMANDS = {
     "why-not": "why_not",
     "get": "get",
     "index": "index",
+    "ingest": "ingest",
+    "facts": "facts",
     "config": "config",
     "reload": "reload",
     "model": "model",

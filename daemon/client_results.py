@@ -53,6 +53,17 @@ def get_params(path: str, options: GetOptions) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a fact comes from."""
+
+    workspace: str
+    path: str
+    start_line: int
+    end_line: int
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A ranked chunk."""
 
@@ -74,6 +85,7 @@ class Hit:
     superseded: bool
     superseded_by: str | None
     raw: Raw = field(repr=False, compare=False)
+    origin: Origin | None = None  # of a fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +218,7 @@ def _hit(raw: Raw) -> Hit:
         superseded=raw.get("superseded", False),
         superseded_by=raw.get("superseded_by"),
         raw=raw,
+        origin=Origin(**{name: origin[name] for name in Origin.__slots__}) if (origin := raw.get("origin")) else None,
     )
 
 

@@ -13,7 +13,21 @@ TIMEOUT_S = 30.0
 
 # Asked twice is asked once: after a connection was lost on the way, these are sent again.
 IDEMPOTENT = frozenset(
-    {"initialize", "ping", "search", "why_not", "get", "status", "index", "settings.get", "rpc.discover"}
+    {
+        "initialize",
+        "ping",
+        "search",
+        "why_not",
+        "get",
+        "status",
+        "index",
+        "settings.get",
+        "rpc.discover",
+        "ingest",
+        "ingest.status",
+        "facts.list",
+        "facts.show",
+    }
 )
 
 

@@ -141,12 +141,13 @@ class Embedder:
 
 @dataclass(frozen=True, slots=True)
 class Llm:
-    """The language model for what needs one, such as [search.hyde]; unless it is named here, nothing is sent."""
+    """The language model for what needs one: [ingest] and [search.hyde]. Unless it is named here, nothing is sent."""
 
     provider: str = field(
         default="none",
         metadata=about(
-            "Where it runs: in memoryd, or behind an HTTP API.", choices=("none", "local", "openai-compatible")
+            "Where it runs: in memoryd, in Ollama, or behind another HTTP API.",
+            choices=("none", "local", "ollama", "openai-compatible"),
         ),
     )
     model: str = field(
@@ -154,7 +155,8 @@ class Llm:
         metadata=about("The .gguf of an instruction-tuned model, or the name that the API knows it by.", form="model"),
     )
     base_url: str = field(
-        default="", metadata=about('The API, such as "http://127.0.0.1:11434/v1" or "https://api.openai.com/v1".')
+        default="",
+        metadata=about('The API, such as "https://api.openai.com/v1"; for ollama, if empty: "http://127.0.0.1:11434".'),
     )
     api_key_env: str = field(
         default="", metadata=about("The environment variable that holds the API's key.", form="variable")
@@ -273,6 +275,41 @@ class Sessions:
 
 
 @dataclass(frozen=True, slots=True)
+class Ingest:
+    """Facts that the language model in [llm] finds in skills and docs; `memoryd ingest` makes them at any time."""
+
+    enabled: bool = field(default=False, metadata=about("Make them by itself too, on schedule."))
+    schedule_minutes: float = field(
+        default=360.0, metadata=about("Between two runs; only what changed is asked about.", above=0, high=10_080)
+    )
+    paths: tuple[str, ...] = field(
+        default=("skills/**/*.md", "TOOLS.md", "AGENTS.md"),
+        metadata=about(
+            "Files that are read, as globs inside each workspace; included in the index or not.", form="glob"
+        ),
+    )
+    chunk_chars: int = field(default=800, metadata=about("Characters that are asked about at a time.", 200, 20_000))
+    overlap_chars: int = field(
+        default=100, metadata=about("Of those, repeated from the piece before; less than half.", 0, 10_000)
+    )
+    decay: str = field(
+        default="durable",
+        metadata=about(
+            "How long a fact lasts of which the model does not say it; stable is another name for durable.",
+            choices=("permanent", "durable", "stable", "normal", "short", "ephemeral"),
+        ),
+    )
+    similarity: float = field(
+        default=0.92, metadata=about("Cosine from which two facts say the same; 1: only the same words do.", 0.5, 1)
+    )
+    max_tokens: int = field(default=512, metadata=about("Longest answer about one piece, in tokens.", 32, 16_384))
+    timeout_s: float = field(default=120.0, metadata=about("Seconds that an answer may take.", above=0, high=3600))
+    daily_tokens: int = field(
+        default=0, metadata=about("Tokens a day at most, as estimated; 0: as many as it takes.", 0, 2**40)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """How often the daemon looks after itself."""
 
@@ -354,6 +391,7 @@ class Config:
     llm: Llm = Llm()
     search: Search = Search()
     sessions: Sessions = Sessions()
+    ingest: Ingest = Ingest()
     schedule: Schedule = Schedule()
     server: Server = Server()
     log: Log = Log()

@@ -96,10 +96,19 @@ def _contradictions(draft: Draft) -> Iterable[str]:
     if weights.words == weights.trigram == weights.vector == 0:
         where = draft.places["search.weights.vector"]("search.weights.vector")
         yield f"{where}: found all weights 0; allowed: one above 0 at least"
+    ingest = config.ingest
+    if ingest.overlap_chars * 2 >= ingest.chunk_chars and "ingest.chunk_chars" not in draft.refused:
+        stated = next(key for key in ("ingest.overlap_chars", "ingest.chunk_chars") if key in draft.places)
+        found = f"an overlap of {ingest.overlap_chars} in pieces of {ingest.chunk_chars}"
+        yield f"{draft.places[stated](stated)}: found {found}; allowed: less than half a piece"
     llm = config.llm
     if llm.provider == "local" and not llm.model.endswith(".gguf"):
         where = draft.places["llm.provider"]("llm.provider")
         yield f'{where}: found "local" without its model; allowed: with a .gguf as llm.model'
+    if llm.provider == "ollama" and not (llm.model and (not llm.base_url or _is_plain_url(llm.base_url))):
+        where = draft.places["llm.provider"]("llm.provider")
+        wanted = "with llm.model, and if llm.base_url is set, an http:// or https:// address without user and password"
+        yield f'{where}: found "ollama" without its model or with no address; allowed: {wanted}'
     if llm.provider == "openai-compatible" and not (llm.model and _is_plain_url(llm.base_url)):
         where = draft.places["llm.provider"]("llm.provider")
         wanted = "with llm.model, and an http:// or https:// address without user and password as llm.base_url"

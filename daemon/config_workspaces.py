@@ -14,6 +14,7 @@ from memoryd.daemon.config_draft import Draft, Place
 from memoryd.daemon.config_problem import describe
 from memoryd.daemon.config_schema import WORKSPACE_SETTINGS, build, clean_name
 from memoryd.daemon.paths import expand_path
+from memoryd.store.model import FACTS
 
 NOTHING_TO_SERVE = (
     "no workspace is configured, and the current folder holds no memory (MEMORY.md, memory/ or skills/): "
@@ -114,8 +115,10 @@ def _from_environment(environ: Mapping[str, str], cwd: Path, problems: list[str]
 def _name_all(candidates: Sequence[Candidate], problems: list[str]) -> list[Candidate]:
     """The same with real paths and with a name for each; a given name goes before a folder's."""
     given = [workspace.name for _, workspace in candidates if workspace.name]
-    taken, named = set(given), []
+    taken, named = {FACTS, *given}, []
     for place, workspace in candidates:
+        if workspace.name == FACTS:
+            problems.append(f"{place}: found the name {describe(FACTS)}, which memoryd keeps; allowed: any other")
         if given.count(workspace.name) > 1:
             problems.append(f"{place}: found the name {describe(workspace.name)} twice; allowed: unique names")
         name = workspace.name or _unused_name(workspace.path, taken)

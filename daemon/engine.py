@@ -15,6 +15,7 @@ import structlog
 from memoryd.daemon.config import Config
 from memoryd.daemon.configured import configured_hypotheses, configured_indexing, configured_workspaces
 from memoryd.daemon.events import Events
+from memoryd.daemon.ingestion import Ingestion
 from memoryd.daemon.instance import InstanceLock
 from memoryd.daemon.lanes import Lanes
 from memoryd.daemon.language_model import make_language_model
@@ -25,6 +26,7 @@ from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.reranker import make_reranker
 from memoryd.jobs.embed import Vectorizer
 from memoryd.jobs.heal import Cure, Healer
+from memoryd.jobs.ingest.folder import IGNORE, folder_name
 from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.meaning import Models
@@ -32,11 +34,13 @@ from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.semantics import Semantics
 from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Worker
+from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
 from memoryd.store.documents import Documents
 from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
+from memoryd.store.model import FACTS
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
 from memoryd.store.queue import Queue
@@ -44,6 +48,7 @@ from memoryd.store.transcripts import Transcripts
 
 log = structlog.get_logger()
 
+ANSWER_SECONDS = 1.0  # for an answer of the language model that is under way when memoryd is told to stop
 CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was not in good order
 
 
@@ -57,10 +62,12 @@ class Engine:
         self.started_at = clock()
         self.events = Events(clock)
         self.last_reload: Reloaded | None = None  # what became of the last request to read the configuration again
-        self.workspaces = configured_workspaces(config)
         self.index_settings = configured_indexing(config)
         self.reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
         ensure_private(paths.data_dir)
+        self.ingestion = Ingestion(self)
+        self.workspaces = self._served(config)
+        self.on_served: Callable[[], object] = lambda: None  # told when another workspace is served from here on
         self.lock = InstanceLock(paths.lock_file)
         self.healer = Healer(Quarantine(paths.data_dir / "quarantine", clock), clock, wake=self._wake_lanes)
         check_s = CHECK_SECONDS if self.lock.was_cut_off else 0.0
@@ -138,10 +145,16 @@ class Engine:
     def stop(self, timeout: float) -> list[str]:
         """Stop at the next boundary; returns the lanes that did not reach one in time."""
         self.schedule.stop()
+        self.ingestion.stop(for_good=True)
         late = self.worker.stop(timeout)
+        self.ingestion.wait(ANSWER_SECONDS)  # for a call in hand
         self.llm.close()
         self.reranker.close()
+        if not self.ingestion.wait(ANSWER_SECONDS):
+            late.append("ingest")
         self.semantics.stop(timeout=0.5)
+        if not late:
+            self.ingestion.close()
         if not late:  # a lane that still runs would find its stores closed under it, or another's writes among its own
             self.cache.close()
             self.database.close()
@@ -158,7 +171,7 @@ class Engine:
         before = self.config, self.workspaces, self.index_settings
         with self.reading:
             self.config = config
-            self.workspaces, self.index_settings = configured_workspaces(config), configured_indexing(config)
+            self.workspaces, self.index_settings = self._served(config), configured_indexing(config)
             try:
                 prepare_ledger(self)
             except MemorydError:  # what was forgotten already is found again by the next look at the disk
@@ -167,9 +180,10 @@ class Engine:
         self.stores = replace(self.stores, workspaces=self.workspaces, settings=self.index_settings)
         self.verifier.follow(self.stores)
         self.worker.max_attempts = config.index.max_attempts
-        if config.schedule != before[0].schedule:
+        if (config.schedule, config.ingest) != (before[0].schedule, before[0].ingest):
             self._set_schedule()
         if config.llm != before[0].llm:
+            self.ingestion.stop()  # it asks the one that goes
             self.llm.close()
             self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = configured_hypotheses(config, self.llm)
@@ -188,6 +202,18 @@ class Engine:
 
     def _look_at_disk_by_itself(self) -> None:
         self._enqueue([("reconcile", name, "") for name in self.workspaces], afresh=False)
+
+    def serve_facts(self) -> None:
+        """From the first fact on: index them, and watch them like any workspace."""
+        if FACTS in self.workspaces:
+            return
+        with self.reading:
+            self.workspaces = self._served(self.config)
+            prepare_ledger(self)
+            self.stores = replace(self.stores, workspaces=self.workspaces)
+            self.verifier.follow(self.stores)
+        self._set_schedule()
+        self.on_served()
 
     def retry_failures(self) -> None:
         self.queue.requeue_parked()
@@ -247,6 +273,8 @@ class Engine:
     def _find_cure(self, path: Path) -> Cure | None:
         if path == self.paths.database:
             return Cure("ledger", self._begin_ledger_anew)
+        if path == self.paths.ingest:
+            return Cure("ingest", self.ingestion.answers().begin_anew)
         if path == self.paths.embeddings:
             return Cure("embedding_cache", self.cache.begin_anew)
         return self.semantics.find_cure(path)
@@ -266,3 +294,18 @@ class Engine:
         self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
         self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain", afresh=False))
         self.schedule.every(every.verify_minutes, "verify", lambda: self.queue.enqueue("verify", afresh=False))
+        if FACTS in self.workspaces:
+            self.schedule.every(every.maintain_minutes, "facts", self.ingestion.tend)
+        if self.config.ingest.enabled:
+            self.schedule.every(self.config.ingest.schedule_minutes, "ingest", self.ingestion.run_on_schedule)
+
+    def _served(self, config: Config) -> dict[str, Workspace]:
+        """The configured workspaces, and memoryd's own for the facts that were made of them, once there are any."""
+        served = configured_workspaces(config)
+        notes = [name for name, workspace in served.items() if workspace.transcripts is None]
+        if config.ingest.enabled:
+            self.ingestion.folder.create()
+        if self.ingestion.folder.exists():
+            include = tuple(f"{folder_name(name)}/*.md" for name in notes)
+            served[FACTS] = Workspace(FACTS, self.ingestion.folder.root.resolve(), include, IGNORE, source=FACTS)
+        return served

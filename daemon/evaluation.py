@@ -105,7 +105,8 @@ def set_apart(config: Config, environ: Mapping[str, str], slot: str = "") -> tup
     ensure_private(scratch)
     data = scratch / f"{stable_id('eval', *folders):016x}{slot}"
     sessions = config.sessions if config.sessions.search_by_default else Sessions()  # what no query sees is not copied
-    config = replace(config, paths=replace(config.paths, data=str(data)), sessions=sessions)
+    ingest = replace(config.ingest, enabled=False)
+    config = replace(config, paths=replace(config.paths, data=str(data)), sessions=sessions, ingest=ingest)
     return config, replace(find_paths(config, environ), embeddings=scratch / "embeddings.db")
 
 

@@ -47,7 +47,7 @@ class SearchArguments(Arguments):
         None, ge=0, le=1, description="Leave out hits that score less. About 0.3 is what random words would get."
     )
     sources: Names = Field(
-        [], description="Only these sources: memory, skills, sessions (transcripts; searched only when named)."
+        [], description="Only these sources: memory, skills, facts, sessions (transcripts; searched only when named)."
     )
     paths: Names = Field([], description="Only files that match one of these globs, such as memory/2026-*.")
     workspaces: Names = Field([], description="Only these workspaces, by name.")
@@ -90,6 +90,14 @@ class StatusArguments(Arguments):
     pass
 
 
+class OriginOutput(BaseModel):
+    workspace: str
+    path: str
+    start_line: int
+    end_line: int
+    citation: str = Field(description="memory_get takes it as path, if the file is indexed.")
+
+
 class HitOutput(BaseModel):
     citation: str = Field(description="Where it stands; memory_get takes it as path.")
     workspace: str
@@ -105,6 +113,7 @@ class HitOutput(BaseModel):
     id: str
     superseded: bool
     superseded_by: str | None
+    origin: OriginOutput | None = Field(None, description="Of a fact: the lines that it was made of.")
 
 
 class RemarkOutput(BaseModel):
@@ -176,6 +185,8 @@ def describe_search(result: SearchResult) -> str:
 def _describe_hit(number: int, hit: Hit) -> str:
     facts = [f"{number}. {inert(hit.citation)}", f"score {hit.score:.2f}"]
     facts += [str(fact) for fact in (hit.date, inert(hit.workspace)) if fact]
+    if hit.origin:
+        facts.append(f"from {inert(hit.origin.citation)}")
     if hit.superseded:
         facts.append(f"superseded by {inert(hit.superseded_by)}" if hit.superseded_by else "superseded")
     return f"{' · '.join(facts)}\n{hit.snippet}"

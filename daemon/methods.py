@@ -14,6 +14,7 @@ from memoryd.daemon.dispatch import Method
 from memoryd.daemon.document_methods import DocumentMethods
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.healed import again_if_healed
+from memoryd.daemon.ingest_methods import IngestMethods
 from memoryd.daemon.introduction import introduce
 from memoryd.daemon.limits import Limits
 from memoryd.daemon.live_settings import LiveSettings
@@ -81,6 +82,7 @@ class Methods:
             *SearchMethods.__new__(SearchMethods).table(),
             *DocumentMethods.__new__(DocumentMethods).table(),
             *ModelMethods.__new__(ModelMethods).table(),
+            *IngestMethods.__new__(IngestMethods).table(),
         ]
 
     def table(self) -> dict[str, Method]:
@@ -89,6 +91,7 @@ class Methods:
             **self.searching.table(),
             **self.documents.table(),
             **ModelMethods(self._engine).table(),
+            **IngestMethods(self._engine).table(),
         }
 
     def _own_table(self) -> dict[str, Method]:

@@ -25,10 +25,14 @@ def find_origin(
         return None
     facts: Mapping[str, Any] = json.loads(row[0])
     first, last = turn_lines(facts["places"], start_line, end_line)
+    file = workspace.file_of(path)
     return {
-        "file": str(workspace.root / workspace.file_of(path)),
+        "workspace": workspace.name,
+        "path": file,
         "start_line": first,
         "end_line": last,
+        "citation": f"{file}#L{first}-L{last}",
+        "file": str(workspace.root / file),
         "format": facts["format"],
         "session": facts["session"],
     }

@@ -26,6 +26,8 @@ class Paths:
     database: Path  # the SQLite ledger
     vectors_dir: Path  # the LanceDB tables
     embeddings: Path  # the embedding cache
+    ingest: Path  # what a language model answered
+    facts_dir: Path  # the facts made of that, as markdown
     lock_file: Path  # held by the one daemon of this data folder
     cache_dir: Path
     models_dir: Path
@@ -49,6 +51,8 @@ def find_paths(config: Config, environ: Mapping[str, str]) -> Paths:
         database=data / "ledger.db",
         vectors_dir=data / "vectors",
         embeddings=data / "embeddings.db",
+        ingest=data / "ingest.db",
+        facts_dir=data / "facts",
         lock_file=data / "lock",
         cache_dir=cache,
         models_dir=cache / "models",

@@ -30,7 +30,7 @@ class SearchRequest:
         default=None, metadata=rule("Leave out hits that score less.", minimum=0, maximum=1)
     )
     source: tuple[str, ...] = field(
-        default=(), metadata=rule("Only these sources, such as memory, skills or sessions.", blank=False)
+        default=(), metadata=rule("Only these sources, such as memory, skills, facts or sessions.", blank=False)
     )
     path: tuple[str, ...] = field(
         default=(), metadata=rule("Only documents whose path matches one of these globs.", blank=False)
@@ -177,6 +177,52 @@ class VerifyRequest:
 
     repair: bool = field(default=False, metadata=rule("Put right what is not in sync, and look again."))
     workspace: tuple[str, ...] = field(default=(), metadata=rule("Only these workspaces.", blank=False))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRequest:
+    """Has the language model find facts in skills and docs, and stores them. Answers when it is done."""
+
+    paths: tuple[str, ...] = field(
+        default=(), metadata=rule("Only files that match one of these globs; none: as configured.", blank=False)
+    )
+    workspace: tuple[str, ...] = field(default=(), metadata=rule("Only these workspaces.", blank=False))
+    dry_run: bool = field(default=False, metadata=rule("Ask nobody and store nothing: tell what would be done."))
+
+    def __post_init__(self) -> None:
+        if any(glob.startswith("/") or ".." in glob.split("/") or "\0" in glob for glob in self.paths):
+            raise InvalidParams("paths leads out of the workspace.", hint='Globs are relative to it: "skills/**/*.md".')
+
+
+@dataclass(frozen=True, slots=True)
+class IngestStatusRequest:
+    """Tells how far an ingest is, and what came of the last one. Takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactsListRequest:
+    """Lists the facts that ingest has made."""
+
+    workspace: tuple[str, ...] = field(default=(), metadata=rule("Only those of these workspaces.", blank=False))
+    path: tuple[str, ...] = field(
+        default=(), metadata=rule("Only those made of files that match one of these globs.", blank=False)
+    )
+    category: tuple[str, ...] = field(default=(), metadata=rule("Only these categories.", blank=False))
+    superseded: bool = field(default=False, metadata=rule("Those too whose source passage is gone."))
+
+
+@dataclass(frozen=True, slots=True)
+class FactsShowRequest:
+    """Shows a fact and the passage that it was made of."""
+
+    id: str = field(metadata=rule("Its id, the beginning of it, or the path that a hit has.", blank=False))
+
+
+@dataclass(frozen=True, slots=True)
+class FactsForgetRequest:
+    """Removes facts for good: they are not made of the same files again."""
+
+    id: tuple[str, ...] = field(metadata=rule("Their ids, as for facts.show.", blank=False))
 
 
 @dataclass(frozen=True, slots=True)

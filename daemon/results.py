@@ -186,6 +186,90 @@ class ReloadResult(TypedDict):
     needs_restart: Annotated[list[str], "Settings that wait for a restart."]
 
 
+class Fact(TypedDict):
+    """A statement that ingest found."""
+
+    id: str
+    text: str
+    path: Annotated[str, "Of its file, in the workspace facts; get takes it."]
+    origin: Origin
+    category: str
+    tags: list[str]
+    decay: Annotated[str, "permanent, durable, normal, short or ephemeral."]
+    scope: str
+    created: str
+    used: Annotated[str | None, "When it was last found, where that makes it last longer."]
+    expires: str | None
+    superseded_by: Annotated[str | None, "The file of another fact, or gone: its source passage is not there any more."]
+
+
+class FactsShowResult(Fact):
+    passage: Annotated[str | None, "The lines that it was made of, as they are now."]
+
+
+class FactsListResult(TypedDict):
+    facts: list[Fact]
+
+
+class FactsForgetResult(TypedDict):
+    forgotten: list[Fact]
+
+
+class IngestCounts(TypedDict):
+    files: int
+    pieces: int
+    answered: Annotated[int, "Pieces with an answer."]
+    kept: Annotated[int, "Of those, answered by an earlier run."]
+    asked: Annotated[int, "Calls of the language model that were answered."]
+    bad_lines: Annotated[int, "Of answers, that were no fact."]
+    facts: Annotated[int, "That hold in the end; 0 while it runs."]
+    stored: int
+    changed: Annotated[int, "Their source passage moved, changed around them, or came back."]
+    superseded: int
+    duplicates: Annotated[int, "Not stored: another fact says the same."]
+    dismissed: Annotated[int, "Not stored: forgotten by a person, or expired."]
+    tokens: Annotated[int, "Estimated: spent, or in a dry run what is left to ask would cost at most."]
+
+
+class Unread(TypedDict):
+    workspace: str
+    path: str
+    reason: str
+
+
+class IngestError(TypedDict):
+    code: str
+    message: str
+    hint: str | None
+
+
+class IngestResult(IngestCounts):
+    dry_run: bool
+    complete: bool
+    error: Annotated[IngestError | None, "Why it is not complete; what was answered is kept."]
+    skipped: list[Unread]
+    failed: Annotated[list[Unread], "Pieces that the model could not be asked about."]
+    planned: Annotated[list[Fact], "In a dry run, what the answers that are kept would store."]
+    took_ms: float
+
+
+class LastIngest(IngestCounts):
+    at: str
+    complete: bool
+    error: IngestError | None
+
+
+class IngestStatusResult(TypedDict):
+    model: str | None
+    scheduled: bool
+    facts: int
+    superseded: int
+    running: bool
+    stopping: Annotated[bool, "It ends after the call in hand."]
+    progress: IngestCounts | None
+    last: LastIngest | None
+
+
 class ModelUseResult(TypedDict):
     model: str
     provider: Annotated[str, "Who embeds from then on."]

@@ -63,6 +63,7 @@ class SearchMethods:
         if answer.absence and SESSIONS in request.source and not engine.config.sessions.enabled:
             answer = replace(answer, absence=Absence("transcripts are not indexed", _ENABLE_SESSIONS, 0.0))
         took_ms = round((time.perf_counter() - began) * 1000, 2)
+        engine.ingestion.note_hits(answer.hits)
         engine.measures.note_search(took_ms, answer.timings, len(answer.hits), degraded=answer.degraded is not None)
         log.info(
             "query_done",

@@ -59,13 +59,16 @@ class Pending(TypedDict):
 
 
 class Origin(TypedDict):
-    """The transcript that was said in; of lines, those of its file."""
+    """Where a fact or what was said in a session comes from."""
 
-    file: str
+    workspace: str
+    path: Annotated[str, "Of the file, relative to the workspace."]
     start_line: Lines
     end_line: Lines
-    format: Literal["openclaw", "claude-code", "codex"]
-    session: str
+    citation: Annotated[str, "PATH#LFROM-LTO in that workspace."]
+    file: NotRequired[Annotated[str, "Of a session: the transcript."]]
+    format: NotRequired[Literal["openclaw", "claude-code", "codex"]]
+    session: NotRequired[str]
 
 
 class LineRange(TypedDict):

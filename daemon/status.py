@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.ingest_methods import ingest_status
 from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.server import Server
 from memoryd.daemon.verification import last_proof
@@ -69,6 +70,10 @@ def full_status(
         if failure.kind in ("maintain", "reconcile")
     )
     reasons.extend(_healing(engine))
+    if engine.config.ingest.enabled and engine.config.llm.provider == "none":
+        reasons.append(_reason("language_model_missing", "ingest is enabled, and no model to ask", "Set [llm]"))
+    if (ingested := engine.ingestion.last) and (failed := ingested.report.error) and failed.code != "cancelled":
+        reasons.append(_reason("ingest_failing", f"facts could not be made: {failed.message}", failed.hint))
     if trouble := engine.worker.ledger_trouble:
         reasons.append(_reason(trouble.code, trouble.reason, trouble.hint))
     proof = last_proof(engine, workspaces)
@@ -91,6 +96,7 @@ def full_status(
         "embedder": embedder,
         "stores": stores,
         "healed": [{**asdict(incident), "at": _iso(incident.at)} for incident in engine.healer.incidents()],
+        "ingest": ingest_status(engine),
         "queue": _queue(engine, now),
         "scheduler": {name: run.isoformat() for name, run in sorted(engine.schedule.next_runs().items())},
         "server": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 from memoryd.daemon.engine import Engine
@@ -11,8 +12,16 @@ from memoryd.daemon.watcher import Watcher
 class Watchers(dict[str, Watcher]):
     """By the name of the workspace. Changed by one thread at a time; others look up, and iterate over copies."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._one = threading.Lock()
+
     def follow(self, engine: Engine) -> None:
         """Start and stop watchers until they are those that the engine's configuration wants."""
+        with self._one:
+            self._follow(engine)
+
+    def _follow(self, engine: Engine) -> None:
         settle_s = engine.config.index.settle_ms / 1000
         wanted = engine.workspaces
         for name, watcher in list(self.items()):

@@ -12,7 +12,7 @@ from memoryd.jobs.scope import document_scope
 from memoryd.jobs.superseding import read_superseding
 from memoryd.jobs.workspace import Workspace, check_available, check_same_disk, signature_of
 from memoryd.store.documents import Documents
-from memoryd.store.model import Document
+from memoryd.store.model import FACTS, Document, Passage
 from memoryd.store.protocols import Clock
 
 READING_VERSION = "2"  # of what is taken from a file besides its passages: another one, and all is read again
@@ -89,11 +89,11 @@ def _document(
     superseding, remarks = read_superseding(path, front_matter.values)
     notices = [*notices, *([remark] if remark else []), *remarks]
     written = document_date(path, front_matter.values)
-    passages = split_passages(text)
+    passages = split_passages(text) if workspace.source != FACTS else _split_body(text, front_matter.lines)
     return Document(
         workspace=workspace.name,
         path=path,
-        source="skills" if path.startswith("skills/") else "memory",
+        source=workspace.source or ("skills" if path.startswith("skills/") else "memory"),
         signature=file.signature,
         content_hash=file.content_hash,
         size=file.size,
@@ -106,4 +106,13 @@ def _document(
         chunks=group_chunks(passages, budget=settings.chunk_tokens, overlap=settings.overlap_tokens),
         scope=scope,
         superseding=superseding,
+    )
+
+
+def _split_body(text: str, lines: int) -> tuple[Passage, ...]:
+    """Of a fact: its front matter is memoryd's own, and nobody looks for it. The lines are those of the file."""
+    body = text.split("\n", lines)[-1] if text.count("\n") >= lines else ""
+    return tuple(
+        replace(passage, start_line=passage.start_line + lines, end_line=passage.end_line + lines)
+        for passage in split_passages(body)
     )

@@ -25,6 +25,7 @@ class Workspace:
     evergreen: tuple[str, ...] = ()
     scopes: tuple[ScopeRule, ...] = ()  # the first that says something about a path counts
     transcripts: SegmentRules | None = None  # how its files, session transcripts, are cut; None = they are notes
+    source: str = ""  # of all its documents; "": told by their paths
 
     def covers(self, path: str) -> bool:
         """Whether a file of this relative path is one to index."""

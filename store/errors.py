@@ -199,11 +199,27 @@ class LanguageModelUnavailable(MemorydError):
     code = "language_model_unavailable"
     retryable = True
 
+    def __init__(self, message: str | None = None, *, hint: str | None = None, wait_s: float | None = None) -> None:
+        self.wait_s = wait_s  # so long it asks to be left alone; None: it does not say
+        super().__init__(message, hint=hint)
+
 
 class LanguageModelRefused(MemorydError):
     """The language model does not do what was asked, and would not the next time."""
 
     code = "language_model_refused"
+
+
+class PromptTooLong(LanguageModelRefused):
+    """What the language model was asked is more than it reads at a time."""
+
+    code = "prompt_too_long"
+
+
+class BudgetSpent(MemorydError):
+    """What may be spent in a day is spent."""
+
+    code = "budget_spent"
 
 
 class StoreFull(MemorydError):

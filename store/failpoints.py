@@ -111,6 +111,15 @@ POINTS: Final = (
     "quarantine.take.after",
     "maintain.begin",
     "maintain.end",
+    "ingest.keep.before",
+    "ingest.keep.after",
+    "ingest.dismiss.before",
+    "ingest.dismiss.after",
+    "facts.write.before",
+    "facts.write.written",
+    "facts.write.after",
+    "facts.remove.before",
+    "facts.remove.after",
     "model.download.finished",
     "model.download.verified",
     "model.download.renamed",
@@ -206,6 +215,7 @@ def _file_error(name: str, full: bool) -> Exception:
 
 _ERRORS: Final[dict[str, Callable[[str, bool], Exception]]] = {
     "vectors": _lance_error,
+    "facts": _file_error,
     "model": _file_error,
     "quarantine": _file_error,
     "config": _file_error,

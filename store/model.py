@@ -10,6 +10,8 @@ from typing import Any
 
 from memoryd.store.scope import GLOBAL
 
+FACTS = "facts"  # the source of what ingest has made, and the workspace of memoryd's own that it is kept in
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:

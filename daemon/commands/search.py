@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--min-score", type=float, metavar="X", help="leave out hits that score less than X (0 to 1)")
     parser.add_argument(
-        "--source", action="append", default=[], metavar="S", help="only this source: memory, skills or sessions"
+        "--source", action="append", default=[], metavar="S", help="only this source: memory, skills, facts or sessions"
     )
     parser.add_argument(
         "--path", action="append", default=[], metavar="GLOB", help="only files that match, e.g. 'memory/2026-*'"
@@ -114,6 +114,8 @@ def print_answer(answer: dict[str, Any]) -> None:
             sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\n{hit['snippet']}\n")
             continue
         sys.stdout.write(f"{hit['citation']}\t{hit['score']:.3f}\t{hit['heading']}\n")
+        if "origin" in hit:
+            sys.stdout.write(f"    from {inert(hit['origin']['citation'])}\n")
         if "superseded" in hit:
             sys.stdout.write(f"    {outdated(hit)}\n")
         sys.stdout.writelines(f"    {line}\n" for line in hit["snippet"].splitlines())
@@ -180,6 +182,8 @@ def _print_pretty(answer: dict[str, Any]) -> None:
         if hit["heading"]:
             title.append(f"   {inert(hit['heading'])}", "yellow")
         screen.show(title, crop=True)
+        if "origin" in hit:
+            screen.show(Painted().append(f"from {inert(hit['origin']['citation'])}", "cyan"), indent=4)
         if "superseded" in hit:
             screen.show(Painted().append(inert(outdated(hit)), "red"), indent=4)
         screen.show(shorten_snippet(hit, _SNIPPET_LINES), indent=4)

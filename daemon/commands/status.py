@@ -98,6 +98,19 @@ def _speed(measures: dict[str, Any]) -> str:
     return f"{speed} · memory {size(process['resident_bytes'])} · CPU {span(process['cpu_s'])} since the start"
 
 
+def _ingest(ingest: dict[str, Any] | None) -> str:
+    """How many facts there are and how the last run went; nothing where nobody ingests."""
+    if not ingest or not (ingest["facts"] or ingest["scheduled"] or ingest["running"] or ingest["last"]):
+        return ""
+    words = f"{ingest['facts']:,} from skills and docs"
+    if progress := ingest["progress"]:
+        done = f"{progress['answered']:,} of {progress['pieces']:,} pieces"
+        return f"{words} · {'stopping after' if ingest['stopping'] else 'asking,'} {done}"
+    if last := ingest["last"]:
+        words += f" · last ingest {ago(last['at'])}{'' if last['complete'] else ', not finished'}"
+    return words
+
+
 def _workspaces(status: dict[str, Any]) -> RenderableType:
     from rich.table import Table
 
@@ -150,6 +163,8 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     if kept:
         words = ", ".join(f"{each['model']} until {each['kept_until'][:10]}" for each in kept)
         facts.add_row("  kept", f"vectors of {words} · 'memoryd model rollback' goes back to them")
+    if words := _ingest(status.get("ingest")):
+        facts.add_row("  facts", words)
     vectors = stores["vectors"]
     held = (
         f"vectors {size(vectors['bytes'])} ({plural(vectors['versions'], 'version')}, "

@@ -25,7 +25,7 @@ _BY_NAME = {
     "PATH": Values(files=True),
     "GLOB": Values(files=True),
     "MODEL": Values(words=tuple(model.name for model in CATALOGUE), files=True),
-    "S": Values(words=("memory", "skills")),
+    "S": Values(words=("memory", "skills", "facts")),
     "KEY": Values(words=tuple(SEARCH_SETTINGS)),
     "KEY=VALUE": Values(words=tuple(f"{key}=" for key in SEARCH_SETTINGS), open_ended=True),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memoryd.jobs.llm.protocol import Message
+from memoryd.jobs.llm.protocol import Form, Message
 from memoryd.store.errors import LanguageModelMissing
 
 
@@ -18,10 +18,11 @@ class AbsentModel:
         max_tokens: int,  # noqa: ARG002
         timeout_s: float,  # noqa: ARG002
         temperature: float = 0.0,  # noqa: ARG002
+        form: Form | None = None,  # noqa: ARG002
     ) -> str:
         raise LanguageModelMissing(
             "no language model is configured",
-            hint='Set llm.provider to "local" with a .gguf as llm.model, or to "openai-compatible".',
+            hint='Set llm.provider to "local" with a .gguf as llm.model, or to "ollama" or "openai-compatible".',
         )
 
     def close(self) -> None:

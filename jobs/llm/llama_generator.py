@@ -18,7 +18,7 @@ from memoryd.jobs.llama_library import (
 from memoryd.jobs.llm.brake import Brake
 from memoryd.jobs.llm.gguf import CHOOSE, ChatFile, verify_chat_gguf
 from memoryd.jobs.llm.protocol import Message
-from memoryd.store.errors import LanguageModelRefused, LanguageModelUnavailable, ModelCorrupt
+from memoryd.store.errors import LanguageModelRefused, LanguageModelUnavailable, ModelCorrupt, PromptTooLong
 
 CONTEXT_TOKENS: Final = 2048  # prompt and answer together; the memory for them is reserved at once
 _BATCH_TOKENS: Final = 256
@@ -47,19 +47,27 @@ class LlamaGenerator:
             self.close()
             raise
 
-    def generate(self, messages: Sequence[Message], *, max_tokens: int, temperature: float, brake: Brake) -> str:
-        """The model's answer. Raises ``Stopped`` soon after the brake was pulled."""
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        brake: Brake,
+        grammar: str | None = None,
+    ) -> str:
+        """The model's answer, of this grammar (GBNF). Raises ``Stopped`` soon after the brake was pulled."""
         llama = self._llama
         prompt = self._tokenize(self._render(messages))
         if len(prompt) + max_tokens > self._room:
-            raise LanguageModelRefused(
+            raise PromptTooLong(
                 f"the prompt has {len(prompt)} tokens; with {max_tokens} of answer at most {self._room} fit",
                 hint="Ask for less at a time.",
             )
         forget_complaints()
         brake.attach(llama, self._context)
         llama.llama_memory_clear(llama.llama_get_memory(self._context), False)
-        sampler = self._make_sampler(temperature)
+        sampler = self._make_sampler(temperature, grammar)
         try:
             for start in range(0, len(prompt), _BATCH_TOKENS):
                 self._read(prompt[start : start + _BATCH_TOKENS])
@@ -122,9 +130,15 @@ class LlamaGenerator:
         count = self._llama.llama_tokenize(self._vocabulary, data, len(data), buffer, room, add_begin, True)
         return list(buffer[:count])
 
-    def _make_sampler(self, temperature: float) -> Any:
+    def _make_sampler(self, temperature: float, grammar: str | None) -> Any:
         llama = self._llama
         chain = llama.llama_sampler_chain_init(llama.llama_sampler_chain_default_params())
+        if grammar is not None:
+            rules = llama.llama_sampler_init_grammar(self._vocabulary, grammar.encode(), b"root")
+            if not rules:
+                llama.llama_sampler_free(chain)
+                raise LanguageModelRefused(f"llama.cpp does not understand the grammar{complained()}")
+            llama.llama_sampler_chain_add(chain, rules)
         if temperature > 0:
             llama.llama_sampler_chain_add(chain, llama.llama_sampler_init_temp(temperature))
             llama.llama_sampler_chain_add(chain, llama.llama_sampler_init_dist(_SEED))

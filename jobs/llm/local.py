@@ -12,7 +12,7 @@ from typing import Final
 from memoryd.jobs.llm.background import in_background
 from memoryd.jobs.llm.brake import Brake
 from memoryd.jobs.llm.llama_generator import LlamaGenerator, Stopped
-from memoryd.jobs.llm.protocol import Message
+from memoryd.jobs.llm.protocol import Form, Message
 from memoryd.store.errors import LanguageModelUnavailable
 
 _CLOSING_S: Final = 2.0  # a model that is still loading then goes with the process
@@ -28,7 +28,13 @@ class LocalModel:
         self._closed = False
 
     def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, timeout_s: float, temperature: float = 0.0
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        timeout_s: float,
+        temperature: float = 0.0,
+        form: Form | None = None,
     ) -> str:
         deadline = time.monotonic() + timeout_s
         if not self._turn.acquire(timeout=timeout_s):
@@ -42,7 +48,13 @@ class LocalModel:
             timer.daemon = True
             timer.start()
             try:
-                return generator.generate(messages, max_tokens=max_tokens, temperature=temperature, brake=brake)
+                return generator.generate(
+                    messages,
+                    max_tokens=max_tokens,
+                    temperature=temperature,
+                    brake=brake,
+                    grammar=form.grammar if form else None,
+                )
             except Stopped:
                 self._check_open()
                 raise LanguageModelUnavailable(

@@ -90,6 +90,19 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a fact comes from."""
+
+    workspace: str
+    path: str
+    lines: Lines
+
+    @property
+    def citation(self) -> str:
+        return f"{self.path}#L{self.lines.start}-L{self.lines.end}"
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A ranked chunk, ready to be cited."""
 
@@ -112,6 +125,7 @@ class Hit:
     highlights: tuple[tuple[int, int], ...] = ()  # [start, end) in the snippet: what was asked for, in code points
     merged: tuple[str, ...] = ()  # ids of overlapping chunks whose lines are among these
     nearest: str | None = None  # id of the chunk that MMR found it most like
+    origin: Origin | None = None  # of a fact
 
     @property
     def citation(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 
+from memoryd.store.search.answer import Lines, Origin
 from memoryd.store.search.neighbours import Span
 
 
@@ -30,6 +31,7 @@ class ChunkRow:
     source: str
     date: date | None
     scope: str
+    origin: Origin | None  # of a fact
     passages: dict[int, PassageRow]  # by ordinal, in order
 
     @property
@@ -43,7 +45,8 @@ def read_chunks(sql: sqlite3.Connection, ids: Collection[int]) -> dict[int, Chun
     rows = sql.execute(
         """
         SELECT c.id, c.key, c.document_id, c.first_passage, c.last_passage, c.heading, c.start_line, c.end_line,
-               d.workspace, d.path, d.source, d.date, d.scope
+               d.workspace, d.path, d.source, d.date, d.scope,
+               CASE d.source WHEN 'facts' THEN json_extract(d.front_matter, '$.origin') END
           FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
         """,
         (wanted,),
@@ -60,9 +63,11 @@ def read_chunks(sql: sqlite3.Connection, ids: Collection[int]) -> dict[int, Chun
             source=source,
             date=date.fromisoformat(written) if written else None,
             scope=scope,
+            origin=read_origin(origin),
             passages={},
         )
-        for identity, key, document, first, last, heading, start_line, end_line, workspace, path, source, written, scope
+        for identity, key, document, first, last, heading, start_line, end_line, workspace, path, source, written,
+            scope, origin
         in rows
     }  # fmt: skip
     passages = sql.execute(
@@ -77,3 +82,14 @@ def read_chunks(sql: sqlite3.Connection, ids: Collection[int]) -> dict[int, Chun
     for chunk, ordinal, *passage in passages:
         chunks[chunk].passages[ordinal] = PassageRow(*passage)
     return chunks
+
+
+def read_origin(stated: str | None) -> Origin | None:
+    """Of a fact's front matter, in JSON. A person may have edited it: what is not whole is none."""
+    origin = json.loads(stated) if stated else None
+    if not isinstance(origin, dict):
+        return None
+    match origin.get("workspace"), origin.get("path"), origin.get("lines"):
+        case str(workspace), str(path), [int(first), int(last)]:
+            return Origin(workspace, path, Lines(first, last))
+    return None

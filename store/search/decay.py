@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
+from memoryd.store.lifespans import LIFESPANS
 from memoryd.store.search.answer import Candidate
 from memoryd.store.search.request import Decay
 
@@ -19,30 +20,36 @@ def age_in_days(written: date | None, today: date, *, evergreen: bool) -> int | 
     return max(0, (today - written).days)
 
 
-def decay_factor(age_days: int | None, decay: Decay) -> float:
+def decay_factor(age_days: int | None, decay: Decay, half_life_days: float | None = None) -> float:
     """``1 - strength + strength * 2^(-age / half_life)``; exactly 1 for what is evergreen."""
     if age_days is None:
         return 1.0
-    return float(1 - decay.strength + decay.strength * 2 ** (-age_days / decay.half_life_days))
+    half_life = half_life_days or decay.half_life_days
+    return float(1 - decay.strength + decay.strength * 2 ** (-age_days / half_life))
 
 
 def apply_decay(sql: sqlite3.Connection, candidates: list[Candidate], today: date, decay: Decay) -> list[Candidate]:
     dates = dict(_read_dates(sql, [candidate.chunk_id for candidate in candidates]))
     aged = []
     for candidate in candidates:
-        written, evergreen = dates[candidate.chunk_id]
-        age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=bool(evergreen))
-        aged.append(replace(candidate, age_days=age, decay=decay_factor(age, decay)))
+        written, evergreen, named = dates[candidate.chunk_id]
+        lifespan = LIFESPANS.get(named) if named else None
+        lasting = bool(evergreen) or (lifespan is not None and lifespan.days is None)
+        age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=lasting)
+        factor = decay_factor(age, decay, lifespan.days if lifespan else None)
+        aged.append(replace(candidate, age_days=age, decay=factor))
     return sorted(aged, key=lambda candidate: -candidate.score)
 
 
-def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> Iterator[tuple[int, tuple[str | None, int]]]:
+def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> Iterator[tuple[int, tuple[str | None, int, str | None]]]:
+    """Of each chunk: when it was written, whether that matters, and of a fact the decay class."""
     rows = sql.execute(
         """
-        SELECT c.id, d.date, d.evergreen FROM json_each(?) wanted
+        SELECT c.id, d.date, d.evergreen, CASE d.source WHEN 'facts' THEN json_extract(d.front_matter, '$.decay') END
+          FROM json_each(?) wanted
           JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
         """,
         (json.dumps(chunks),),
     )
-    for chunk, written, evergreen in rows:
-        yield chunk, (written, evergreen)
+    for chunk, *facts in rows:
+        yield chunk, tuple(facts)

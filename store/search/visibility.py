@@ -20,6 +20,10 @@ _FEW_CHUNKS = 100  # that the legs pass over one by one; more are left out by na
 _CHUNKS_OF_DOCUMENTS = f"""
     SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?)) LIMIT {_FEW_CHUNKS + 1}
 """  # noqa: S608 - of constants
+_FACTS_OF = (  # a fact is kept in a workspace of memoryd's own, and belongs to the one that it was made of
+    "(source = 'facts' AND json_extract(front_matter, '$.origin.workspace') IN"
+    " (SELECT value FROM json_each(:workspace)))"
+)
 _IN_SQL = ("workspaces", "sources", "scope", "after", "before", "as_of")  # filters that SQL alone can apply
 
 
@@ -89,7 +93,8 @@ def _conditions(query: SearchQuery) -> tuple[list[str], dict[str, str]]:
     scopes = () if query.scope is None else seen_from(query.scope)
     for column, chosen in (("workspace", query.workspaces), ("source", query.sources), ("scope", scopes)):
         if chosen:
-            found.append(f"{column} IN (SELECT value FROM json_each(:{column}))")  # noqa: S608 - of constants
+            condition = f"{column} IN (SELECT value FROM json_each(:{column}))"  # noqa: S608 - of constants
+            found.append(f"({condition} OR {_FACTS_OF})" if column == "workspace" else condition)
             values[column] = json.dumps(chosen)
     if unasked := query.unasked_sources():
         found.append("source NOT IN (SELECT value FROM json_each(:unasked))")

@@ -1,4 +1,4 @@
-"""What every language model guarantees: a GGUF inside this process, and one behind the HTTP API."""
+"""What every language model guarantees: a GGUF inside this process, and one behind each HTTP API."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from memoryd.jobs.llm.local import LocalModel
+from memoryd.jobs.llm.ollama import OllamaModel
 from memoryd.jobs.llm.openai import OpenAiModel
 from memoryd.jobs.llm.protocol import LanguageModel, Message
 from memoryd.store.errors import LanguageModelUnavailable, MemorydError
-from tests.support.chat_server import run_chat_server
+from tests.support.chat_server import ChatServer, run_chat_server
 from tests.support.waiting import eventually
 
 PATIENT = 100.0  # seconds: a busy machine is no reason to fail
@@ -29,15 +30,21 @@ def local(small_llm: Path) -> Iterator[LocalModel]:
     model.close()
 
 
-@pytest.fixture(params=["local", "openai-compatible"])
+@pytest.fixture(params=["local", "openai-compatible", "ollama"])
 def model(request: pytest.FixtureRequest, local: LocalModel) -> Iterator[LanguageModel]:
     if request.param == "local":
         yield local
         return
     with run_chat_server(local) as server:
-        remote = OpenAiModel(server.url, "smollm2")
+        remote = make_remote(request.param, server)
         yield remote
         remote.close()
+
+
+def make_remote(provider: str, server: ChatServer) -> LanguageModel:
+    if provider == "ollama":
+        return OllamaModel(server.root, "smollm2")
+    return OpenAiModel(server.url, "smollm2")
 
 
 @dataclass
@@ -48,7 +55,7 @@ class Own:
     is_asked: Callable[[], bool]
 
 
-@pytest.fixture(params=["local", "openai-compatible"])
+@pytest.fixture(params=["local", "openai-compatible", "ollama"])
 def own(request: pytest.FixtureRequest, local: LocalModel, small_llm: Path) -> Iterator[Own]:
     if request.param == "local":
         made = LocalModel(small_llm)
@@ -58,7 +65,7 @@ def own(request: pytest.FixtureRequest, local: LocalModel, small_llm: Path) -> I
         return
     with run_chat_server(local) as server:
         server.silent.set()
-        yield Own(OpenAiModel(server.url, "smollm2"), lambda: bool(server.requests))
+        yield Own(make_remote(request.param, server), lambda: bool(server.requests))
 
 
 def test_question_is_answered(model: LanguageModel) -> None:

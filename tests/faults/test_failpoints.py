@@ -19,6 +19,8 @@ ONCE_EVER = ("ledger.migrate", "vectors.create")  # boundaries of an index that 
 AT_EACH_START = (*ONCE_EVER, "queue.recover", "generation.flip", "generation.serve")
 ELSEWHERE = (  # boundaries of other programs than the daemon
     "model.",  # tests/integration/models/test_models_killed.py
+    "ingest.",  # tests/e2e/test_ingest*.py
+    "facts.",
     "transcript.",  # tests/integration/test_sessions*.py
     "config.",  # test_written_files.py
     "unit.",

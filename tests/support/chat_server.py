@@ -1,10 +1,10 @@
-"""A real HTTP server that speaks the chat API: answers come from a language model, or as a test dictates them."""
+"""A real HTTP server that speaks the chat APIs (OpenAI's and Ollama's): a language model answers, or a test does."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,13 +30,21 @@ def answer(text: str | None) -> Dictated:
     return Dictated(body=json.dumps({"object": "chat.completion", "choices": [choice]}).encode())
 
 
+def ollama_answer(text: str | None) -> Dictated:
+    """The same, as Ollama says it."""
+    body = {"model": "small", "message": {"role": "assistant", "content": text}, "done": True, "done_reason": "stop"}
+    return Dictated(body=json.dumps(body).encode())
+
+
 class ChatServer:
-    """What was asked, and what is answered next; with nothing dictated, the model answers."""
+    """What was asked, and what is answered next; with nothing dictated the rule answers, and without one the model."""
 
     def __init__(self, url: str, model: LanguageModel | None) -> None:
         self.url = url
         self.model = model
+        self.root = url.removesuffix("/v1")  # as Ollama's clients are told it
         self.dictated: list[Dictated] = []
+        self.rule: Callable[[dict[str, Any]], str] | None = None  # from the body of a request to its answer
         self.requests: list[dict[str, Any]] = []  # bodies
         self.headers: list[dict[str, str]] = []  # in lower case
         self.silent = threading.Event()  # set: nothing is answered until it is cleared or the server stops
@@ -76,17 +84,20 @@ class _Handler(BaseHTTPRequestHandler):
         chat.headers.append({key.lower(): value for key, value in self.headers.items()})
         while chat.silent.is_set() and not chat.stopping.wait(0.01):
             pass
-        if self.path != "/v1/chat/completions":
+        wrap = {"/v1/chat/completions": answer, "/api/chat": ollama_answer}.get(self.path)
+        if wrap is None:
             self._send(chat, Dictated(404, b'{"error":{"message":"no such route","code":null}}'))
         elif chat.dictated:
             self._send(chat, chat.dictated.pop(0))
+        elif chat.rule:
+            self._send(chat, wrap(chat.rule(body)))
         else:
             assert chat.model is not None
             messages = [Message(message["role"], message["content"]) for message in body["messages"]]
-            text = chat.model.complete(
-                messages, max_tokens=body["max_tokens"], timeout_s=60, temperature=body["temperature"]
-            )
-            self._send(chat, answer(text))
+            asked = body.get("options", body)
+            most = asked.get("max_tokens") or asked["num_predict"]
+            text = chat.model.complete(messages, max_tokens=most, timeout_s=60, temperature=asked["temperature"])
+            self._send(chat, wrap(text))
 
     def _send(self, chat: ChatServer, said: Dictated) -> None:
         self.send_response(said.status)

@@ -11,8 +11,8 @@ from contextlib import closing
 import pytest
 
 from memoryd.jobs.llm.openai import OpenAiModel, is_loopback
-from memoryd.jobs.llm.protocol import Message
-from memoryd.store.errors import LanguageModelRefused, LanguageModelUnavailable, MemorydError
+from memoryd.jobs.llm.protocol import Form, Message
+from memoryd.store.errors import LanguageModelRefused, LanguageModelUnavailable, MemorydError, PromptTooLong
 from tests.support.chat_server import ChatServer, Dictated, answer, run_chat_server
 
 KEY = "sk-3b1c0ffee"
@@ -78,6 +78,36 @@ def test_model_that_wants_the_later_name_of_max_tokens_gets_it(server: ChatServe
     assert not server.requests[1].keys() & {"max_tokens", "temperature"}
 
 
+FORM = Form(grammar='root ::= "x"', schema={"type": "object", "properties": {"facts": {"type": "array"}}})
+
+
+def test_form_is_sent_as_a_schema(server: ChatServer, model: OpenAiModel) -> None:
+    server.dictated.append(answer("{}"))
+    assert model.complete(ASKED, max_tokens=40, timeout_s=60, form=FORM) == "{}"
+    wanted = server.requests[0]["response_format"]
+    assert wanted["type"] == "json_schema"
+    assert wanted["json_schema"]["schema"] == FORM.schema
+
+
+def test_server_that_does_not_know_forms_is_asked_without_and_not_bothered_again(
+    server: ChatServer, model: OpenAiModel
+) -> None:
+    refusal = Dictated(400, error(None, "response_format.type must be json_object"))
+    server.dictated += [refusal, answer("first"), answer("second")]
+    assert model.complete(ASKED, max_tokens=40, timeout_s=60, form=FORM) == "first"
+    assert model.complete(ASKED, max_tokens=40, timeout_s=60, form=FORM) == "second"
+    assert ["response_format" in request for request in server.requests] == [True, False, False]
+
+
+def test_request_that_is_refused_with_its_form_and_without_is_an_error(server: ChatServer, model: OpenAiModel) -> None:
+    server.dictated += [Dictated(400, error(None, "no such thing"))] * 2
+    with pytest.raises(LanguageModelRefused, match="no such thing"):
+        model.complete(ASKED, max_tokens=40, timeout_s=60, form=FORM)
+    server.dictated.append(answer("{}"))
+    model.complete(ASKED, max_tokens=40, timeout_s=60, form=FORM)
+    assert "response_format" in server.requests[2]  # it was not the form's fault
+
+
 @pytest.mark.parametrize(
     ("dictated", "kind", "said", "remedy"),
     [
@@ -96,9 +126,9 @@ def test_model_that_wants_the_later_name_of_max_tokens_gets_it(server: ChatServe
         ),
         (
             Dictated(400, error(None, "This model's maximum context length is 2048 tokens.")),
-            LanguageModelRefused,
+            PromptTooLong,
             "maximum context length",
-            "llm.base_url",
+            "less at a time",
         ),
         (
             Dictated(429, error("rate_limit_exceeded", "Rate limit reached"), {"Retry-After": "20"}),

@@ -1,12 +1,20 @@
 """What the description says of the methods is what a real server takes and answers."""
 
 import copy
+import json
 
 import jsonschema
 import pytest
 
+from memoryd.daemon.config import Llm
+from memoryd.jobs.ingest.fact import fact_id
+from tests.support.chat_server import run_chat_server
+
 # These grow with what there is to tell; what they have is checked, what they have besides is not.
 GROWING = {"FullStatus", "BriefStatus", "ProgressEvent", "EmbedderProgress"}
+
+STATEMENT = "The lamp of the lighthouse is lit at dusk."
+LAMP = fact_id("notes", "skills/lamp.md", STATEMENT)
 
 ASKED = {
     "initialize": [{}, {"protocol_version": 1, "client": "test/1"}],
@@ -29,6 +37,11 @@ ASKED = {
     "status": [{}, {"brief": True}],
     "index": [{}, {"path": "memory", "workspace": ["notes"], "wait": False}],
     "verify": [{}, {"workspace": "notes", "repair": True}],
+    "ingest": [{"dry_run": True}, {}, {"paths": "skills/*.md", "workspace": ["notes"]}],
+    "ingest.status": [{}],
+    "facts.list": [{}, {"workspace": "notes", "path": ["skills/**"], "category": "tool", "superseded": True}],
+    "facts.show": [{"id": LAMP}],
+    "facts.forget": [{"id": [LAMP]}],
     "model.use": [{"model": "/nowhere/else.gguf"}],
     "model.prune": [{}],
     "settings.set": [{"settings": {"fusion": "rrf", "weights": {"vector": 0.5}}}, {"reset": True}],
@@ -57,9 +70,15 @@ def asked(memory, served, raw_client, path):
     memory.write("memory/a.md", "# Coast\n\nThe lighthouse keeper sleeps.\n")
     memory.write("memory/2026-11-15.md", "---\nscope: user:ann\n---\nThe lighthouse keeper wakes.\n")
     memory.write("memory/b.md", "---\nsuperseded_by: memory/a.md\n---\nThe old keeper of the lighthouse.\n")
-    with served(memory, path), raw_client(path) as client:
-        memory.settle()
-        yield client
+    memory.write("skills/lamp.md", f"# Lamp\n\n{STATEMENT}\n")
+    with run_chat_server() as server:
+        server.rule = lambda _body: json.dumps({"fact": STATEMENT, "category": "tool"})
+        memory.configure(llm=Llm(provider="openai-compatible", model="m", base_url=server.url))
+        with served(memory, path), raw_client(path) as client:
+            memory.settle()
+            assert call(client, "ingest", {})["result"]["stored"] == 1
+            memory.settle()
+            yield client
 
 
 def call(client, method, params):

@@ -78,6 +78,12 @@ def test_name_given_twice_is_refused(home: Path) -> None:
     ]
 
 
+def test_name_of_memoryd_s_own_workspace_is_refused_and_a_folder_of_that_name_gets_another(home: Path) -> None:
+    (problem,) = problems(home, '[[workspace]]\npath = "a"\nname = "facts"\n')
+    assert "'facts'" in problem or '"facts"' in problem
+    assert [each.name for each in load(home, '[[workspace]]\npath = "facts"\n').workspaces] == ["facts-2"]
+
+
 def test_nested_and_identical_roots_are_refused_also_through_symlinks(home: Path) -> None:
     (home / "link").symlink_to("notes")
     text = "".join(f'[[workspace]]\npath = "{path}"\n' for path in ("notes", "notes/inner", "link"))

@@ -99,6 +99,8 @@ def test_key_comes_from_the_service_credential(server: ChatServer, tmp_path: Pat
         ('provider = "local"', "a .gguf as llm.model"),
         ('provider = "local"\nmodel = "gpt-x"', "a .gguf as llm.model"),
         ('provider = "openai-compatible"\nmodel = "gpt-x"', "llm.base_url"),
+        ('provider = "ollama"', "with llm.model"),
+        ('provider = "ollama"\nmodel = "x"\nbase_url = "127.0.0.1:11434"', "http:// or https://"),
         ('provider = "openai-compatible"\nbase_url = "http://127.0.0.1/v1"', "with llm.model"),
         ('provider = "openai-compatible"\nmodel = "x"\nbase_url = "127.0.0.1/v1"', "http:// or https://"),
         (
@@ -123,6 +125,8 @@ def test_section_that_cannot_work_is_refused(tmp_path: Path, text: str, said: st
 def test_complete_sections_are_taken(tmp_path: Path) -> None:
     for text in (
         'provider = "local"\nmodel = "models/small.gguf"',
+        'provider = "ollama"\nmodel = "qwen3:4b"',
+        'provider = "ollama"\nmodel = "qwen3:4b"\nbase_url = "http://box:11434"',
         'provider = "openai-compatible"\nmodel = "x"\nbase_url = "http://127.0.0.1:11434/v1"\napi_key_env = "KEY"',
     ):
         (tmp_path / "config.toml").write_text(f"[llm]\n{text}\n")
