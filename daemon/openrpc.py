@@ -110,12 +110,17 @@ def _param_schema(kind: Any, rule: Rule) -> Schema:
     text: Schema = {"type": "string"}
     if not rule.blank:
         text["pattern"] = r"\S"
+    if rule.longest is not None:
+        text["maxLength"] = rule.longest
     if rule.choices:
         text["enum"] = list(rule.choices)
     if kind is str:
         return text
     if get_origin(kind) is tuple:
-        return {"anyOf": [text, {"type": "array", "items": text}]}
+        several: Schema = {"type": "array", "items": text}
+        if rule.most is not None:
+            several["maxItems"] = rule.most
+        return {"anyOf": [text, several]}
     if get_origin(kind) is Mapping:
         return {"type": "object"}
     schema = schema_of(kind, {})

@@ -40,6 +40,8 @@ class Rule:
     maximum: float | None = None
     blank: bool = True  # may the string be empty or only spaces?
     choices: tuple[str, ...] = ()  # the strings that it may be; none: any
+    longest: int | None = None  # characters of a string
+    most: int | None = None  # strings in a list
 
 
 def rule(
@@ -50,9 +52,11 @@ def rule(
     maximum: float | None = None,
     blank: bool = True,
     choices: tuple[str, ...] = (),
+    longest: int | None = None,
+    most: int | None = None,
 ) -> Mapping[str, Rule]:
     """The metadata of a field."""
-    return {"rule": Rule(doc, name, minimum, maximum, blank, choices)}
+    return {"rule": Rule(doc, name, minimum, maximum, blank, choices, longest, most)}
 
 
 def parse_params(cls: type[T], params: object) -> T:
@@ -129,6 +133,8 @@ def _convert(value: object, kind: Any, rule: Rule) -> object:
             return _check_range(number, rule)
     else:
         items = value if isinstance(value, list | tuple) else (value,)
+        if rule.most is not None and len(items) > rule.most:
+            raise ValueError(f"must be at most {rule.most:,} strings")
         if all(isinstance(item, str) for item in items):
             return tuple(_check_text(item, rule) for item in items)
         raise ValueError("must be a string or a list of strings")
@@ -168,6 +174,8 @@ def _check_range(number: float, rule: Rule) -> float:
 def _check_text(value: object, rule: Rule) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a string")  # noqa: TRY004  one kind of exception for all that is wrong
+    if rule.longest is not None and len(value) > rule.longest:
+        raise ValueError(f"must be at most {rule.longest:,} characters long")
     if not rule.blank and not value.strip():
         raise ValueError("must not be empty")
     if rule.choices and value not in rule.choices:

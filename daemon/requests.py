@@ -14,6 +14,8 @@ from memoryd.daemon.protocol import KINDS
 from memoryd.store.errors import InvalidParams
 from memoryd.store.scope import ALLOWED, parse_scope
 
+LONGEST_QUERY = 20_000  # characters; a page of text
+LONGEST_GLOB = 500
 LAST_LINE = 999_999_999  # what fits the nine digits of PATH:FROM-TO
 _PLACE = re.compile(r"(?P<path>.+)(?::|#L)(?P<first>[0-9]{1,9})(?:-(?:L?(?P<last>[0-9]{1,9}))?)?", re.DOTALL)
 
@@ -22,7 +24,7 @@ _PLACE = re.compile(r"(?P<path>.+)(?::|#L)(?P<first>[0-9]{1,9})(?:-(?:L?(?P<last
 class SearchRequest:
     """Finds chunks by words and by meaning."""
 
-    query: str = field(metadata=rule("What to look for, in any words.", blank=False))
+    query: str = field(metadata=rule("What to look for, in any words.", blank=False, longest=LONGEST_QUERY))
     limit: int | None = field(
         default=None, metadata=rule("How many hits at most; null: as configured.", minimum=1, maximum=100)
     )
@@ -30,10 +32,14 @@ class SearchRequest:
         default=None, metadata=rule("Leave out hits that score less.", minimum=0, maximum=1)
     )
     source: tuple[str, ...] = field(
-        default=(), metadata=rule("Only these sources, such as memory, skills, facts or sessions.", blank=False)
+        default=(),
+        metadata=rule("Only these sources, such as memory, skills, facts or sessions.", blank=False, most=100),
     )
     path: tuple[str, ...] = field(
-        default=(), metadata=rule("Only documents whose path matches one of these globs.", blank=False)
+        default=(),
+        metadata=rule(
+            "Only documents whose path matches one of these globs.", blank=False, longest=LONGEST_GLOB, most=100
+        ),
     )
     workspace: tuple[str, ...] = field(default=(), metadata=rule("Only these workspaces.", blank=False))
     explain: bool = field(default=False, metadata=rule("Say how each score came about."))
@@ -47,7 +53,13 @@ class SearchRequest:
         default=None, metadata=rule("Who asks: sees what is global and what is its own; null: everything.", blank=False)
     )
     exclude: tuple[str, ...] = field(
-        default=(), metadata=rule("Ids of hits, or paths or globs, that the caller has already.", blank=False)
+        default=(),
+        metadata=rule(
+            "Ids of hits, or paths or globs, that the caller has already.",
+            blank=False,
+            longest=LONGEST_GLOB,
+            most=1000,
+        ),
     )
     after: date | None = field(default=None, metadata=rule("Only notes dated this day or later."))
     before: date | None = field(default=None, metadata=rule("Only notes dated this day or earlier."))

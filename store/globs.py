@@ -17,29 +17,35 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _translate(pattern: str) -> str:
-    """``**/`` is any number of folders, none included; a pattern that ends in ``/`` means all below it."""
+    """``**/`` is any number of folders, none included; a pattern that ends in ``/`` means all below it.
+
+    Anybody may send a pattern, so none may take long. What stands between two ``**`` is looked for once, at its first
+    place, which leaves the most for the rest (an atomic group); so is what follows a ``*``. Only the last ``**`` tries
+    one place after the other.
+    """
     if pattern.endswith("/"):
         pattern += "**"
-    parts: list[str] = []
-    position = 0
-    while position < len(pattern):
-        rest = pattern[position:]
-        if rest.startswith("**/") and (position == 0 or pattern[position - 1] == "/"):
-            parts.append("(?:.*/)?")
-            position += 3
-        elif rest.startswith("**"):
-            parts.append(".*")
-            position += 2
-        elif rest[0] == "*":
-            parts.append("[^/]*")
-            position += 1
-        elif rest[0] == "?":
-            parts.append("[^/]")
-            position += 1
+    pattern = re.sub(r"\*{3,}", "**", pattern)
+    first, *pieces = re.split(r"((?:(?<![^/])\*\*/)+|\*\*)", pattern)  # what stands between, and what crosses folders
+    crossings, rests = pieces[::2], pieces[1::2]
+    parts = [_translate_part(first, is_last=not rests)]
+    for number, (crossing, rest) in enumerate(zip(crossings, rests, strict=True), start=1):
+        is_last = number == len(rests)
+        part = _translate_part(rest, is_last=is_last)
+        if crossing.endswith("/"):
+            parts.append(f"(?:.*/)?{part}" if is_last else f"(?>(?:.*?/)??{part})")
         else:
-            parts.append(re.escape(rest[0]))
-            position += 1
+            parts.append(f".*{part}" if is_last else f"(?>.*?{part})")
     return "".join(parts)
+
+
+def _translate_part(part: str, *, is_last: bool) -> str:
+    """Of a pattern, what crosses no folders; after the last one of it nothing may be left."""
+    fixed, *others = ("".join("[^/]" if char == "?" else re.escape(char) for char in each) for each in part.split("*"))
+    return fixed + "".join(
+        f"[^/]*{each}" if is_last and number == len(others) else f"(?>[^/]*?{each})"
+        for number, each in enumerate(others, start=1)
+    )
 
 
 def static_prefix(pattern: str) -> str:

@@ -42,7 +42,8 @@ def find_visible(sql: sqlite3.Connection, query: SearchQuery) -> Visible:
     A scope is always kept by the list of documents, which the vector index applies before it looks for neighbours.
     """
     globs = [item for item in query.exclude if "*" in item or "?" in item or item.endswith("/")]
-    names = [item for item in query.exclude if item not in globs]
+    patterns = set(globs)
+    names = [item for item in query.exclude if item not in patterns]
     chunks = _first(sql, "SELECT id FROM chunks WHERE key IN (SELECT value FROM json_each(?))", names)
     documents = _first(sql, "SELECT id FROM documents WHERE path IN (SELECT value FROM json_each(?))", names)
     if not query.include_superseded:

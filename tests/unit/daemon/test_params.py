@@ -199,3 +199,17 @@ def test_any_params_are_taken_or_refused_never_worse(cls, params):
         parse_params(cls, params)
     except InvalidParams as error:
         assert error.message  # noqa: PT017  either outcome is right
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"query": "x" * 20_001}, "query must be at most 20,000 characters long"),
+        ({"query": "x", "path": ["a"] * 101}, "path must be at most 100 strings"),
+        ({"query": "x", "path": "*" * 501}, "path must be at most 500 characters long"),
+        ({"query": "x", "exclude": ["a"] * 1001}, "exclude must be at most 1,000 strings"),
+    ],
+)
+def test_what_would_keep_a_thread_busy_for_long_is_refused(params, told):
+    with pytest.raises(InvalidParams, match=told):
+        parse_params(SearchRequest, params)
