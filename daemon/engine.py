@@ -41,9 +41,10 @@ from memoryd.store.document_rows import distrust_scopes
 from memoryd.store.documents import Documents
 from memoryd.store.errors import ConfigInvalid, MemorydError, StoreCorrupt, StoreUnavailable
 from memoryd.store.generations import Generations
+from memoryd.store.job_rows import Failure, add_job
 from memoryd.store.protocols import Clock
 from memoryd.store.quarantine import Quarantine
-from memoryd.store.queue import Failure, Queue, add_job
+from memoryd.store.queue import Queue
 
 log = structlog.get_logger()
 

@@ -16,8 +16,8 @@ from memoryd.store.document_rows import (
     write_passages,
 )
 from memoryd.store.failpoints import failpoint
+from memoryd.store.job_rows import add_job
 from memoryd.store.model import Document, document_id
-from memoryd.store.queue import add_job
 
 
 @dataclass(frozen=True, slots=True)
