@@ -17,8 +17,8 @@ from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import ModelPruneRequest, ModelRollbackRequest, ModelUseRequest
 from memoryd.store.errors import MemorydError
 from memoryd.store.generations import Generation
+from memoryd.store.job_rows import job_key
 from memoryd.store.quarantine import folder_bytes
-from memoryd.store.queue import job_key
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from memoryd.jobs.index_text import READING_VERSION, is_set_aside, set_aside
 from memoryd.jobs.index_transcript import set_transcript_aside
 from memoryd.jobs.sessions.segments import SEGMENTS_VERSION
 from memoryd.store.document_rows import distrust_scopes
-from memoryd.store.queue import Failure, add_job
+from memoryd.store.job_rows import Failure, add_job
 
 if TYPE_CHECKING:
     from memoryd.daemon.engine import Engine

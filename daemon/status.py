@@ -19,7 +19,7 @@ from memoryd.jobs.language import language_notes
 from memoryd.jobs.workspace import Scan, Workspace, scan
 from memoryd.store.errors import MemorydError
 from memoryd.store.generations import Pending
-from memoryd.store.queue import Failure
+from memoryd.store.job_rows import Failure
 
 LISTED = 20  # names of files in each list; the counts are always whole
 

@@ -11,7 +11,7 @@ from memoryd.daemon.engine import Engine
 from memoryd.jobs.workspace import Scan, Workspace, scan
 from memoryd.store.errors import InvalidParams, MemorydError
 from memoryd.store.globs import matches_any
-from memoryd.store.queue import Failure
+from memoryd.store.job_rows import Failure
 from memoryd.store.search.why_not.finding import Finding, Verdict, stages_to
 
 _WAIT = "Wait: it is indexed in a moment. 'memoryd index' waits for it."

@@ -15,9 +15,10 @@ from memoryd.store.digest import digest_document, digest_facts, digest_ledger, d
 from memoryd.store.documents import Documents
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.held import Rows
+from memoryd.store.job_rows import Work
 from memoryd.store.keywords import KeywordFaults
 from memoryd.store.model import document_id
-from memoryd.store.queue import Queue, Work
+from memoryd.store.queue import Queue
 
 Place = tuple[str, str]  # workspace, path
 

@@ -11,8 +11,8 @@ import numpy as np
 from memoryd.jobs.look import Look, Place, Stores
 from memoryd.store.errors import MemorydError, StoreCorrupt
 from memoryd.store.generations import Generation
+from memoryd.store.lance import stored_rows
 from memoryd.store.protocols import Vectors
-from memoryd.store.vectors import stored_rows
 
 _LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, in float32
 _LOOKS = 3  # at files that are compacted away meanwhile

@@ -8,7 +8,7 @@ from pathlib import Path
 from memoryd.jobs.meaning import Meaning
 from memoryd.store.cache import SqliteCache
 from memoryd.store.generations import Generation, Generations
-from memoryd.store.vectors import drop_table, known_fingerprints
+from memoryd.store.lance import drop_table, known_fingerprints
 
 
 def reclaim(

@@ -14,10 +14,10 @@ from memoryd.jobs.look_vectors import Wanted, compare_vectors, read_marks
 from memoryd.store.document_rows import clear_document, forget_chunks
 from memoryd.store.errors import StoreCorrupt
 from memoryd.store.generations import Generation
+from memoryd.store.job_rows import add_job
 from memoryd.store.keywords import TABLES, find_faults, repair_keywords
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Clock, VectorIndex
-from memoryd.store.queue import add_job
 
 _PORTION = 512  # vectors in one commit of LanceDB
 _REREAD = ("missing", "stale", "orphan", "duplicate", "wrong_lines", "wrong_rows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoryd.store.errors import MemorydError
-from memoryd.store.queue import LONGEST_WAIT_S
+from memoryd.store.job_rows import LONGEST_WAIT_S
 
 _FIRST_SECONDS = 2.0
 _MOST_DOUBLINGS = 16  # far past the cap, and no number that grows without end

@@ -22,10 +22,11 @@ from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
 from memoryd.jobs.turns import Turns
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
+from memoryd.store.lance import table_path
 from memoryd.store.protocols import Clock, Embedder, Hold, VectorIndex
 from memoryd.store.queue import Queue
 from memoryd.store.sqlite_file import ignore_damage
-from memoryd.store.vectors import LanceVectors, table_path
+from memoryd.store.vectors import LanceVectors
 
 log = structlog.get_logger()
 

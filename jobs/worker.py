@@ -18,9 +18,10 @@ import structlog
 from memoryd.jobs.embed import Interrupted
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.store.errors import MemorydError, ProviderUnavailable, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.job_rows import Failure, job_key
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
-from memoryd.store.queue import Failure, Queue, job_key
+from memoryd.store.queue import Queue
 
 log = structlog.get_logger()
 

@@ -16,8 +16,8 @@ from memoryd.store.document_rows import (
     write_passages,
 )
 from memoryd.store.failpoints import failpoint
+from memoryd.store.job_rows import add_job
 from memoryd.store.model import SESSIONS, Document, document_id
-from memoryd.store.queue import add_job
 
 # The files behind the documents: a segment is none, its transcript is.
 _FILES = f"""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from memoryd.store.database import Database
 from memoryd.store.failpoints import failpoint
+from memoryd.store.job_rows import add_job
 from memoryd.store.model import EmbedderIdentity, document_id
-from memoryd.store.queue import add_job
 
 _GENERATION = "SELECT id, fingerprint, model, dimension, recipe, created_at, retired_at FROM generations"
 

@@ -8,91 +8,21 @@ waits after a failure, and then no further than the longest wait: it may jump.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 
 from memoryd.store.database import Database
 from memoryd.store.failpoints import failpoint
-from memoryd.store.model import Job, document_id
+from memoryd.store.job_rows import DUE, MOST_CRASHES, Failure, Work, add_job, job_key, named, one_of, read_work
+from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
 
-LONGEST_WAIT_S = 900.0  # between two tries; who seems to wait longer waits for a clock that was set back
-MOST_CRASHES = 5  # a process killed from outside dies with the same job in hand twice, hardly so often
 _CRASHED = f"memoryd died {MOST_CRASHES} times while it worked on this"
 _CRASHED_HINT = (
     "It is tried again when the file changes, or with 'memoryd index --force'. If memoryd was not killed from outside,"
     " please report it with the file"
 )
-# Whether a job may run, given :now. What has not failed is due at once, whatever the clock says.
-_DUE = f"(attempts = 0 OR run_after <= :now OR run_after > :now + {LONGEST_WAIT_S})"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A job that did not succeed yet, as status shows it."""
-
-    kind: str
-    workspace: str
-    path: str
-    reason: str
-    hint: str | None
-    attempts: int
-    parked: bool
-    next_retry: float | None  # unix time; None = only when asked or on the retry schedule
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What is being worked on, or waits for its first try: documents by id, and folders that are looked at."""
-
-    texts: frozenset[int]
-    vectors: frozenset[int]
-    folders: frozenset[tuple[str, str]]  # workspace, folder or file; "" is the whole workspace
-
-    def covers(self, workspace: str, path: str) -> bool:
-        """Whether somebody is about to look at this file on disk."""
-        return any(
-            workspace == name and (not below or path == below or path.startswith(f"{below}/"))
-            for name, below in self.folders
-        )
-
-
-def job_key(kind: str, workspace: str = "", path: str = "") -> str:
-    return ":".join(part for part in (kind, workspace, path) if part)
-
-
-def add_job(sql: sqlite3.Connection, kind: str, workspace: str, path: str, now: float, *, afresh: bool = True) -> None:
-    """Queue a job inside the caller's transaction; ``Queue.notify`` is due after the commit.
-
-    Not ``afresh``, if nothing has changed since it was asked for before: a job that was set aside because the
-    process died of it stays there. Afresh, it gets one more try.
-    """
-    sql.execute(
-        """
-        INSERT INTO jobs (key, kind, workspace, path, state, run_after, enqueued_at)
-        VALUES (:key, :kind, :workspace, :path, 'queued', :now, :now)
-        ON CONFLICT (key) DO UPDATE SET
-            again       = (state = 'running'),
-            state       = iif(state = 'running', 'running', 'queued'),
-            attempts    = iif(state = 'running', attempts, 0),
-            crashes     = iif(state = 'parked', min(crashes, :most - 1), crashes),
-            run_after   = iif(state = 'running', run_after, min(run_after, excluded.run_after)),
-            enqueued_at = iif(state = 'parked', excluded.enqueued_at, enqueued_at)
-        WHERE :afresh OR NOT (state = 'parked' AND crashes >= :most)
-        """,
-        {
-            "key": job_key(kind, workspace, path),
-            "kind": kind,
-            "workspace": workspace,
-            "path": path,
-            "now": now,
-            "afresh": afresh,
-            "most": MOST_CRASHES,
-        },
-    )
 
 
 class Queue:
@@ -116,8 +46,8 @@ class Queue:
 
     def claim(self, kinds: Sequence[str], limit: int = 1) -> list[Job]:
         """Take the jobs that are due, oldest first, and mark them running. What the process died of comes alone."""
-        due = f"state = 'queued' AND {_one_of(kinds)} AND {_DUE}"
-        given = {"now": self._clock(), **_named(kinds)}
+        due = f"state = 'queued' AND {one_of(kinds)} AND {DUE}"
+        given = {"now": self._clock(), **named(kinds)}
         with self._database.read() as sql:  # a look without the write lock: an idle lane stays out of the way
             if not sql.execute(f"SELECT 1 FROM jobs WHERE {due} LIMIT 1", given).fetchone():  # noqa: S608 - our words
                 return []
@@ -172,8 +102,8 @@ class Queue:
         with self._database.write() as sql:
             sql.execute(
                 "UPDATE jobs SET state = 'queued', again = 0, attempts = iif(again, 0, attempts)"  # noqa: S608
-                f" WHERE state = 'running' AND {_one_of(kinds)}",
-                _named(kinds),
+                f" WHERE state = 'running' AND {one_of(kinds)}",
+                named(kinds),
             )
         self.notify()
 
@@ -241,9 +171,9 @@ class Queue:
         """When the next queued job of these kinds may run (unix time); None = there is none."""
         with self._database.read() as sql:
             row = sql.execute(
-                f"SELECT min(iif({_DUE}, :now, run_after)) FROM jobs"  # noqa: S608 - our words
-                f" WHERE state = 'queued' AND {_one_of(kinds)}",
-                {"now": self._clock(), **_named(kinds)},
+                f"SELECT min(iif({DUE}, :now, run_after)) FROM jobs"  # noqa: S608 - our words
+                f" WHERE state = 'queued' AND {one_of(kinds)}",
+                {"now": self._clock(), **named(kinds)},
             ).fetchone()
         return None if row[0] is None else float(row[0])
 
@@ -256,20 +186,7 @@ class Queue:
     def work(self) -> Work:
         """What is under way. A job that has failed before is not: what it left undone is for all to see."""
         with self._database.read() as sql:
-            rows = sql.execute(
-                "SELECT kind, workspace, path FROM jobs WHERE state = 'running' OR state = 'queued' AND attempts = 0"
-            ).fetchall()
-        ids: dict[str, set[int]] = {"index": set(), "embed": set()}
-        folders = set()
-        for kind, workspace, path in rows:
-            if kind in ids:
-                ids[kind].add(document_id(workspace, path))
-            elif kind == "resplit":  # the vectors of what it will say are there before its text is
-                ids["index"].add(document_id(workspace, path))
-                ids["embed"].add(document_id(workspace, path))
-            elif kind == "reconcile":
-                folders.add((workspace, path))
-        return Work(frozenset(ids["index"]), frozenset(ids["embed"]), frozenset(folders))
+            return read_work(sql)
 
     def depths(self) -> dict[tuple[str, str], int]:
         """Jobs not ended, by (kind, state)."""
@@ -333,11 +250,3 @@ class Queue:
             failpoint("queue.settle.before")
         failpoint("queue.settle.after")
         self.notify()
-
-
-def _one_of(kinds: Sequence[str]) -> str:
-    return f"kind IN ({','.join(f':kind{number}' for number in range(len(kinds)))})"
-
-
-def _named(kinds: Sequence[str]) -> dict[str, str]:
-    return {f"kind{number}": kind for number, kind in enumerate(kinds)}

@@ -1,4 +1,4 @@
-"""LanceDB, the durable store of vectors: one table a generation. The only module that imports lancedb.
+"""LanceDB as the durable store of a generation's vectors.
 
 Writes come in batches, one commit each; old versions and small fragments are cleared by ``compact`` from the
 same writer. Searches are served from the mirror while the table is small, from LanceDB when it is not.
@@ -6,8 +6,6 @@ same writer. Searches are served from the mirror while the table is small, from 
 
 from __future__ import annotations
 
-import errno
-import shutil
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,8 +17,18 @@ from typing import Any, TypeVar
 import numpy as np
 import structlog
 
-from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.errors import StoreCorrupt
 from memoryd.store.failpoints import failpoint
+from memoryd.store.lance import (
+    connect,
+    damaged,
+    first_line,
+    open_or_create,
+    table_name,
+    table_path,
+    table_schema,
+    translated_errors,
+)
 from memoryd.store.mirror import Mirror, near
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
@@ -32,14 +40,11 @@ Found = TypeVar("Found")
 
 COMPACT_AFTER = 256  # commits
 MIRROR_ROWS = 200_000  # about 300 MB at 384 dimensions
-_CACHE_BYTES = 4 * 2**20  # of each of LanceDB's own caches
 _DELETE_BATCH = 1000
-_SCAN_ROWS = 4096
 _ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
 _LOOKS = 5  # at a table that is compacted meanwhile
 _LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, as it was written
-_PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine's trouble, not the table's
 
 
 class LanceVectors:
@@ -54,14 +59,14 @@ class LanceVectors:
         compact_after: int = COMPACT_AFTER,
     ) -> None:
         self.folder = folder
-        self.name = _table_name(fingerprint)
+        self.name = table_name(fingerprint)
         self._path = table_path(folder, fingerprint)
         self._dimension = dimension
         self._mirror_rows = mirror_rows
         self._compact_after = compact_after
         self.on_damage = on_damage
         with translated_errors(self._path):
-            self._table = _open_table(folder, self.name, dimension)
+            self._table = open_or_create(folder, self.name, dimension)
             self._mirror = self._load_mirror()
             self._commits = len(self._table.list_versions())  # since it was compacted, as far as can be told
             self._rows = self._table.count_rows()  # when that was counted last
@@ -77,7 +82,7 @@ class LanceVectors:
                 pa.array(documents, pa.int64()),
                 pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), self._dimension),
             ],
-            schema=_schema(self._dimension),
+            schema=table_schema(self._dimension),
         )
         last = {identity: row for row, identity in enumerate(ids)}  # LanceDB would keep an id given twice twice
         rows = table if len(last) == len(ids) else table.take(list(last.values()))
@@ -167,11 +172,11 @@ class LanceVectors:
         # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
         with self._errors():
             rows = self._table.to_arrow()
-            database = _connect(self.folder)
+            database = connect(self.folder)
             failpoint("vectors.rewrite.before")
             database.drop_table(self.name)
             failpoint("vectors.rewrite.dropped")
-            self._table = database.create_table(self.name, rows, schema=_schema(self._dimension))
+            self._table = database.create_table(self.name, rows, schema=table_schema(self._dimension))
             self._commits, self._rows = 0, rows.num_rows
             failpoint("vectors.rewrite.after")
 
@@ -211,7 +216,7 @@ class LanceVectors:
         except Exception as error:
             if "commit conflict" not in str(error).lower():
                 raise
-            log.warning("vectors_conflict", reason=_first_line(str(error)))
+            log.warning("vectors_conflict", reason=first_line(str(error)))
             self._table.checkout_latest()
             self._mirror = self._load_mirror()
             write()
@@ -225,7 +230,7 @@ class LanceVectors:
         matrix = np.asarray(flat, np.float32).reshape(-1, self._dimension)
         lengths = np.linalg.norm(matrix, axis=1)
         if not np.allclose(lengths, 1.0, atol=_LENGTH_TOLERANCE):  # nor is NaN near anything
-            raise _damaged(self._path, "it holds vectors that were never written")
+            raise damaged(self._path, "it holds vectors that were never written")
         mirror.upsert(rows["id"].to_pylist(), rows["document"].to_pylist(), matrix)
         return mirror
 
@@ -237,116 +242,3 @@ class LanceVectors:
         except StoreCorrupt as error:
             self.on_damage(error)
             raise
-
-
-def stored_rows(
-    folder: Path, fingerprint: str, dimension: int, *, with_vectors: bool = True
-) -> Iterator[tuple[list[int], list[int], Vectors]]:
-    """What a generation has on disk at this moment, in portions: ids, documents, vectors (or none of them).
-
-    Reads the files anew, past the mirror and past what an open table remembers. Writes nothing.
-    """
-    columns = ["id", "document", *(["vector"] if with_vectors else [])]
-    with translated_errors(table_path(folder, fingerprint)):
-        if not folder.is_dir():
-            return
-        database = _connect(folder)
-        if _table_name(fingerprint) not in database.list_tables().tables:
-            return
-        table = database.open_table(_table_name(fingerprint))
-        for rows in table.search().select(columns).to_batches(_SCAN_ROWS):
-            matrix = np.empty((rows.num_rows, 0), np.float32)
-            if with_vectors:
-                flat = rows["vector"].flatten().to_numpy(zero_copy_only=False)
-                matrix = np.asarray(flat, np.float32).reshape(-1, dimension)
-            yield rows["id"].to_pylist(), rows["document"].to_pylist(), matrix
-
-
-def table_path(folder: Path, fingerprint: str) -> Path:
-    """The folder of a generation's table."""
-    return folder / f"vectors_{fingerprint}.lance"
-
-
-def _table_name(fingerprint: str) -> str:
-    return f"vectors_{fingerprint}"
-
-
-def known_fingerprints(folder: Path) -> set[str]:
-    """The generations that have a table on disk."""
-    return {table.stem.removeprefix("vectors_") for table in folder.glob("vectors_*.lance")}
-
-
-def drop_table(folder: Path, fingerprint: str) -> int:
-    """Remove a generation's vectors from disk; returns how many bytes that were."""
-    table = table_path(folder, fingerprint)
-    held = folder_bytes(table)
-    with translated_errors(table):
-        failpoint("vectors.drop.before")
-        shutil.rmtree(table, ignore_errors=True)
-        failpoint("vectors.drop.after")
-    return held
-
-
-def _schema(dimension: int) -> Any:
-    import pyarrow as pa
-
-    return pa.schema([("id", pa.int64()), ("document", pa.int64()), ("vector", pa.list_(pa.float32(), dimension))])
-
-
-def _connect(folder: Path) -> Any:
-    """LanceDB remembers each version's files, up to gigabytes of them, though no version is read twice."""
-    import lancedb
-
-    return lancedb.connect(folder, session=lancedb.Session(_CACHE_BYTES, _CACHE_BYTES))
-
-
-def _open_table(folder: Path, name: str, dimension: int) -> Any:
-    database = _connect(folder)
-    if name not in database.list_tables().tables:
-        failpoint("vectors.create.before")
-        table = database.create_table(name, schema=_schema(dimension))
-        failpoint("vectors.create.after")
-        return table
-    table = database.open_table(name)
-    if table.schema != _schema(dimension):
-        raise _damaged(table_path(folder, name.removeprefix("vectors_")), "its columns are not the ones that we write")
-    return table
-
-
-@contextmanager
-def translated_errors(table: Path) -> Iterator[None]:
-    try:
-        yield
-    except MemorydError:
-        raise
-    except Exception as error:
-        raise translate(error, table) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of lancedb's native code, which no name can be imported for
-            raise
-        raise _damaged(table, _first_line(str(error))) from error
-
-
-def translate(error: Exception, table: Path) -> MemorydError:
-    words = str(error)
-    if any(sign in words for sign in ("No space left", "os error 28)", "os error 122)")):
-        return StoreFull(f"No space left for the vectors: {table.parent}", hint="Free some space on that disk")
-    if any(sign in words for sign in ("ermission denied", "ead-only file system", "os error 13", "os error 30")):
-        return StoreUnavailable(f"The vectors cannot be written: {table.parent}", hint="Check the folder's permissions")
-    if any(f"os error {number})" in words for number in _PASSING) or "commit conflict" in words.lower():
-        return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
-    if any(sign in words for sign in ("orrupt", "not found", "Not found", "Invalid", "invalid", "LanceError", "panic")):
-        return _damaged(table, _first_line(words))
-    return StoreUnavailable(f"The vector store failed: {_first_line(words)}", hint="memoryd tries again by itself")
-
-
-def _damaged(table: Path, what: str) -> StoreCorrupt:
-    return StoreCorrupt(
-        f"The vector store is damaged: {what}",
-        hint=f"memoryd puts {table} into quarantine and rebuilds it from the embedding cache",
-        path=table,
-    )
-
-
-def _first_line(words: str) -> str:
-    return words.strip().splitlines()[0][:200] if words.strip() else "no message"

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from memoryd.store.errors import StoreCorrupt, StoreUnavailable
+from memoryd.store.lance import stored_rows, table_path
 from memoryd.store.protocols import VectorIndex, Vectors
-from memoryd.store.vectors import LanceVectors, stored_rows, table_path
+from memoryd.store.vectors import LanceVectors
 from tests.support.memory_vectors import MemoryVectors
 
 DIMENSION = 8

@@ -18,10 +18,10 @@ from memoryd.jobs.meaning import Meaning
 from memoryd.jobs.resplit import resplit
 from memoryd.store.documents import Documents
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelMissing, NotFound
+from memoryd.store.lance import known_fingerprints
 from memoryd.store.model import Document, Job
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
-from memoryd.store.vectors import known_fingerprints
 from tests.support.engine import Gate, Memory, ledger_of
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.waiting import eventually

@@ -14,8 +14,8 @@ from memoryd.daemon.config import Embedder, Index, Search, Weights, Workspace
 from memoryd.daemon.methods import Methods
 from memoryd.jobs.models.catalogue import DEFAULT_MODEL
 from memoryd.store.errors import EmbedderUnavailable, InvalidParams, PathRefused
+from memoryd.store.job_rows import add_job
 from memoryd.store.protocols import Vectors
-from memoryd.store.queue import add_job
 from tests.support.engine import Memory
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.waiting import eventually

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryd.store.job_rows import LONGEST_WAIT_S, MOST_CRASHES, job_key
 from memoryd.store.model import Job
-from memoryd.store.queue import LONGEST_WAIT_S, MOST_CRASHES, Queue, job_key
+from memoryd.store.queue import Queue
 from tests.support.clock import SetClock
 from tests.support.ledger import Ledger, open_ledger
 
