@@ -23,7 +23,7 @@ from memoryd.store.model import TEXT_VERSION
 from memoryd.store.protocols import Clock, Embedder
 
 if TYPE_CHECKING:
-    from memoryd.jobs.embedders.remote import Service
+    from memoryd.jobs.embedders.service import Service
 
 log = structlog.get_logger()
 
@@ -158,7 +158,7 @@ def find_fallback(environ: Mapping[str, str]) -> tuple[str, KeyPlace] | None:
 def service_of(settings: Settings) -> Service:
     """The remote service that the settings name."""
     from memoryd.jobs.embedders.providers import PROVIDERS
-    from memoryd.jobs.embedders.remote import Service
+    from memoryd.jobs.embedders.service import Service
 
     provider = PROVIDERS[settings.provider]
     return Service(

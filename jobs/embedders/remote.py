@@ -10,18 +10,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from memoryd.jobs.embedders.batches import fit_text, split_batches
 from memoryd.jobs.embedders.breaker import Breaker
 from memoryd.jobs.embedders.budget import Budget
-from memoryd.jobs.embedders.fingerprint import fingerprint
 from memoryd.jobs.embedders.http import Http, Reply, Unreachable
-from memoryd.jobs.embedders.providers.provider import Answer, Ask, Fault, Prompts, Provider, Purpose
+from memoryd.jobs.embedders.providers.provider import Answer, Ask, Fault, Purpose
+from memoryd.jobs.embedders.service import Service
 from memoryd.jobs.embedders.shortening import read_rows
 from memoryd.jobs.keys import ReadKey
 from memoryd.jobs.models.transport import parse_retry_after
@@ -38,43 +36,6 @@ _AWAY: Final = "memoryd asks again by itself. Check that it runs, embedder.base_
 _LATER: Final = "memoryd asks again by itself; what is to be embedded waits in the queue."
 _CHECK_KEY: Final = "Check the key (docs/models.md says where it is looked for), then 'memoryd index --force'."
 _CHECK: Final = "Check embedder.model, embedder.base_url and embedder.dimension, then restart memoryd."
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """Which service, and how it is asked."""
-
-    provider: Provider
-    base_url: str
-    model: str
-    dimension: int = 0  # 0: the model's own
-    query_prefix: str = ""  # instead of the one that the model is known to want
-    document_prefix: str = ""
-    text_version: str = ""
-    timeout_s: float = 30.0
-
-    @property
-    def host(self) -> str:
-        return urlsplit(self.base_url).netloc
-
-    @property
-    def prompts(self) -> Prompts:
-        known = self.provider.prompts(self.model)
-        return Prompts(self.query_prefix or known.query, self.document_prefix or known.document)
-
-    def fingerprint(self, dimension: int) -> str:
-        provider, prompts = self.provider, self.prompts
-        return fingerprint(
-            "remote",
-            provider.name,
-            self.host if provider.has_own_address else "",
-            self.model,
-            str(dimension),
-            prompts.query,
-            prompts.document,
-            provider.manner(self.model),
-            self.text_version,
-        )
 
 
 class RemoteEmbedder:

@@ -51,6 +51,12 @@ def model(default_model: Path) -> Iterator[Remembering]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def llama_server(default_model: Path) -> Iterator[str]:
+    with run_llama_server(default_model, KEY) as url:
+        yield url
+
+
 Make = Callable[[], Embedder]
 
 
@@ -63,8 +69,8 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
         case "llama":
             yield lambda: LlamaEmbedder(path)
         case "llama.cpp's server":
-            with run_llama_server(path, KEY) as url:
-                yield lambda: connect("openai-compatible", url, model="minilm")
+            url: str = request.getfixturevalue("llama_server")
+            yield lambda: connect("openai-compatible", url, model="minilm")
         case provider:
             with run_embedding_server(APIS[provider], request.getfixturevalue("model")) as server:
                 yield lambda: connect(provider, server.url)
@@ -173,10 +179,8 @@ def test_closed_embedder_says_so_and_can_be_closed_again(make: Make) -> None:
         other.count_tokens("anything")
 
 
-def test_vectors_of_llama_cpp_s_server_are_those_of_the_model_in_memoryd(default_model: Path) -> None:
+def test_vectors_of_llama_cpp_s_server_are_those_of_the_model_in_memoryd(llama_server: str, model: Remembering) -> None:
     texts = [text for text in TEXTS if text]
-    with run_llama_server(default_model, KEY) as url:
-        remote = connect("openai-compatible", url, model="minilm")
-        with closing(remote), closing(LlamaEmbedder(default_model)) as local:
-            assert np.abs(remote.embed_documents(texts) - local.embed_documents(texts)).max() < 1e-3
-            assert np.abs(remote.embed_query("where is it?") - local.embed_query("where is it?")).max() < 1e-3
+    with closing(connect("openai-compatible", llama_server, model="minilm")) as remote:
+        assert np.abs(remote.embed_documents(texts) - model.embed_documents(texts)).max() < 1e-3
+        assert np.abs(remote.embed_query("where is it?") - model.embed_query("where is it?")).max() < 1e-3

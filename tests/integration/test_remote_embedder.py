@@ -217,11 +217,10 @@ def test_nobody_there_is_told_with_a_remedy() -> None:
     assert caught.value.hint
 
 
-def test_server_that_does_not_answer_is_given_up_in_time(server: EmbeddingServer, clock: SetClock) -> None:
-    with closing(connect("openai", server.url, clock=clock, timeout_s=0.2)) as remote:
-        server.silent.set()
-        assert "within 0.2 s" in failure(remote).message
-        server.silent.clear()
+def test_server_that_does_not_answer_is_given_up_in_time(server: EmbeddingServer) -> None:
+    server.silent.set()
+    with pytest.raises(ProviderUnavailable, match=r"within 0\.2 s"):
+        connect("openai", server.url, timeout_s=0.2)
 
 
 def test_query_does_not_wait_for_a_batch_that_takes_its_time(server: EmbeddingServer, remote: RemoteEmbedder) -> None:
@@ -340,8 +339,8 @@ def test_request_goes_through_the_proxy_of_the_environment(
     """The proxy is the server itself: it sees the whole address of a host that does not exist."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("NO_PROXY", "")
-    with pytest.raises(MemorydError):
-        connect("openai", "http://embeddings.invalid/v1")
+    with closing(connect("openai", "http://embeddings.invalid/v1")):
+        pass
     assert server.paths == ["http://embeddings.invalid/v1/embeddings"]
     with closing(connect("openai", server.url)):
         assert server.paths[-1] == "/v1/embeddings", "but not to this machine itself"

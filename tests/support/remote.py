@@ -8,7 +8,8 @@ from typing import Any
 
 from memoryd.jobs.embedders.budget import Budget
 from memoryd.jobs.embedders.providers import PROVIDERS
-from memoryd.jobs.embedders.remote import RemoteEmbedder, Service
+from memoryd.jobs.embedders.remote import RemoteEmbedder
+from memoryd.jobs.embedders.service import Service
 from memoryd.store.protocols import Clock
 from tests.support.embedding_server import KEY
 
