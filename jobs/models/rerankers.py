@@ -16,7 +16,7 @@ from memoryd.jobs.models.disk import disk_errors
 from memoryd.jobs.models.download import download
 from memoryd.jobs.models.gguf_file import verify_reranker
 from memoryd.jobs.models.install import Progress, hub_url, ignore_progress, locked
-from memoryd.store.errors import ConfigInvalid, ModelMissing
+from memoryd.store.errors import ConfigInvalid, MemorydError, ModelMissing
 
 DEFAULT_RERANKER: Final = "ms-marco-minilm-l12-v2"
 
@@ -116,9 +116,17 @@ def install_reranker(spec: str, models_dir: Path, progress: Progress = ignore_pr
             if not path.is_file():
                 url = hub_url(target.origin, file)
                 download(url, path, sha256=None, progress=lambda done, total: progress("download", done, total))
-        if paths[0].suffix == ".gguf":
-            verify_reranker(paths[0])
+                if path.suffix == ".gguf":
+                    _keep_if_it_ranks(path)
     return paths[0]
+
+
+def _keep_if_it_ranks(path: Path) -> None:
+    try:
+        verify_reranker(path)
+    except MemorydError:
+        path.unlink()
+        raise
 
 
 def _paths(models_dir: Path, model: RerankerModel) -> list[Path]:
