@@ -110,11 +110,13 @@ def test_interrupted_and_killed_it_neither_loses_nor_repeats_a_call(machine: Mac
 
     # Killed in the middle: one call may be under way, whose answer never came; all others are kept.
     victim = machine.start()
-    victim.wait_until_it_answers()
-    server.rule = lambda body: (server.silent.set() if len(server.requests) == 3 else None) or write_down(body)
-    command = start_ingest(machine)
-    eventually(lambda: len(server.requests) == 4, what="the third call of this run")
-    victim.kill()
+    try:
+        victim.wait_until_it_answers()
+        server.rule = lambda body: (server.silent.set() if len(server.requests) == 3 else None) or write_down(body)
+        command = start_ingest(machine)
+        eventually(lambda: len(server.requests) == 4, what="the third call of this run")
+    finally:
+        victim.kill()
     command.communicate(timeout=PATIENCE_S)
     assert command.returncode != 0
     server.rule = write_down

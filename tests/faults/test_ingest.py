@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
 from memoryd.store.failpoints import POINTS
@@ -16,7 +18,7 @@ OF_INGEST = [name for name in POINTS if name.startswith(("ingest.", "facts."))]
 @pytest.mark.timeout(300)  # a daemon for each boundary
 def test_killed_at_each_boundary_of_ingest_the_next_run_goes_on(machine: Machine) -> None:
     go = machine.folder / "go"
-    with run_chat_server() as server:
+    with run_chat_server() as server, ExitStack() as stack:
         server.rule = write_down
         machine.env |= {
             "MEMORYD_LLM__PROVIDER": "ollama",
@@ -29,6 +31,7 @@ def test_killed_at_each_boundary_of_ingest_the_next_run_goes_on(machine: Machine
             machine.write(f"skills/{number}.md", f"Lamp number {number} is lit at dusk. It stands on pier {number}.\n")
             machine.env["MEMORYD_FAILPOINTS"] = f"{point}=kill?{go}"
             victim = machine.start()
+            stack.callback(victim.kill)
             victim.wait_until_it_answers()
             if point.startswith(("ingest.dismiss", "facts.remove")):
                 machine.run("ingest")
