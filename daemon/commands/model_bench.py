@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
         check_service(settings, os.environ)
         if host := leaves_for(settings):
             say(f"Some of your notes are sent to {host} to be embedded.")
-    exam = set_exam(read_notes(configured_workspaces(config).values(), config.index.max_file_bytes))
+    notes = [each for each in configured_workspaces(config).values() if each.transcripts is None]
+    exam = set_exam(read_notes(notes, config.index.max_file_bytes))
     if len(exam.questions) < _FEWEST:
         raise InvalidParams(
             f"Your notes make {plural(len(exam.questions), 'question')}; it takes {_FEWEST} to compare two models",
