@@ -85,7 +85,7 @@ def test_facts_are_stored_searched_with_everything_else_and_cite_their_origin(
         assert both >= {"facts", "skills"}
         assert "facts" in {hit["source"] for hit in memory.search("lamp lit at dusk", workspace="notes")["results"]}
         assert memory.search("ingest origin category durable", source="facts", min_score=0.2)["results"] == []
-        text = Methods(memory.live, {}).get({"path": found[0]["path"]})["text"]
+        text = Methods(memory.live, {}).documents.get({"path": found[0]["path"]})["text"]
         assert "source: facts" in text
         assert not any(path.name == "facts" for path in memory.root.rglob("*"))
         verdict = Methods(memory.live, {}).verify({})

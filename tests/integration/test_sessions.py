@@ -57,7 +57,7 @@ class Talks(Memory):
         return self.found(query, source=["sessions"], **params)
 
     def get(self, path: str, **params: Any) -> dict[str, Any]:
-        return Methods(self.live, {}).get({"path": path, **params})
+        return Methods(self.live, {}).documents.get({"path": path, **params})
 
     def read_now(self, path: str) -> Any:
         """Index a transcript on this thread; what was read of it."""
@@ -161,7 +161,7 @@ def test_why_not_names_the_source_and_the_way_out(talks: Talks) -> None:
     talks.say(TALK, jsonl(claude_talk("Where is the harbour key?")))
     with talks.running() as engine:
         talks.settle()
-        finding = Methods(engine, {}).why_not({"query": "harbour key", "passage": f"{TALK}/1", "line": 2})
+        finding = Methods(engine, {}).searching.why_not({"query": "harbour key", "passage": f"{TALK}/1", "line": 2})
         assert finding["verdict"] == "filtered"
         assert "only when asked for" in finding["explanation"]
         assert [remedy["setting"] for remedy in finding["remedies"]] == ["source"]
@@ -182,6 +182,7 @@ def test_get_opens_the_turn_and_names_the_line_it_was_said_in(talks: Talks) -> N
         assert whole["text"].startswith("user (2026-11-10 09:00):\n    Where is the key?\n")
         turn = talks.get(hit["path"] + "#L5")
         assert turn["origin"] == {
+            "workspace": hit["workspace"], "path": TALK, "citation": f"{TALK}#L4-L4",
             "file": str(talks.talks / TALK), "start_line": 4, "end_line": 4, "format": "claude-code",
             "session": "claude-1",
         }  # fmt: skip

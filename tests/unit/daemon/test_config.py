@@ -55,7 +55,9 @@ def another_value(setting: Setting) -> Any:
             return "http://other.example/v1"
         return "/some/where" if setting.form == "path" else "other"
     if setting.kind is tuple:
-        return ("/some/where/*.jsonl", "/else/where/**/*.jsonl")
+        return (
+            ("other/*.md", "more/**") if setting.form == "glob" else ("/some/where/*.jsonl", "/else/where/**/*.jsonl")
+        )
     step = 1 if setting.kind is int else 0.25
     return setting.default + (step if setting.default + step <= (setting.high or 0) else -step)
 

@@ -20,7 +20,7 @@ def row(passages: dict[int, tuple[int, str]]) -> ChunkRow:
     """Ordinal -> id and text."""
     first = min(passages)
     rows = {ordinal: PassageRow(identity, text, 1) for ordinal, (identity, text) in passages.items()}
-    return ChunkRow("k", Span(1, first, max(passages)), "", 1, 2, "w", "p", "memory", None, "global", rows)
+    return ChunkRow("k", Span(1, first, max(passages)), "", 1, 2, "w", "p", "memory", None, "global", None, rows)
 
 
 def order(candidates: list[Candidate]) -> list[int]:
