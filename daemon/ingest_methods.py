@@ -136,7 +136,7 @@ class IngestMethods:
         return "\n".join(lines) or None
 
     def _check_workspaces(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        served = [name for name in self._engine.workspaces if name != FACTS]
+        served = self._engine.ingestion.sources()
         unknown = [name for name in names if name not in served]
         if unknown:
             raise InvalidParams(f"No workspace is called {', '.join(unknown)}", hint=f"Served: {', '.join(served)}")

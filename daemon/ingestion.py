@@ -65,6 +65,11 @@ class Ingestion:
 
     # -- runs -------------------------------------------------------------------------------------------------
 
+    def sources(self) -> list[str]:
+        """The workspaces that facts are made of: those of notes."""
+        served = self._engine.workspaces.items()
+        return [name for name, workspace in served if name != FACTS and workspace.transcripts is None]
+
     def check(self) -> None:
         """Raises ``LanguageModelMissing``, which says what to set, where there is nobody to ask."""
         if isinstance(self._engine.llm, AbsentModel):
@@ -197,7 +202,7 @@ class Ingestion:
     def _make_run(self, wish: Wish, underway: Underway) -> IngestRun:
         engine = self._engine
         config = engine.config.ingest
-        names = wish.workspaces or tuple(name for name in engine.workspaces if name != FACTS)
+        names = wish.workspaces or tuple(self.sources())
         ask = AskSettings(model_name(engine.config.llm), config.max_tokens, config.timeout_s, config.daily_tokens)
         asking = Asking(engine.llm, self.answers(), ask, underway.stopping.is_set, underway.stopping.wait)
         settings = RunSettings(
