@@ -1,8 +1,8 @@
 """The reranker: a cross-encoder reads query and passage together, for the best candidates and as long as time allows.
 
-It is slow, so most of the work is choosing what it reads. Chunk after chunk is read whole, but for those that are near
-ties, of which the likeliest passages come first: a chunk of which one passage was read compares badly with one that was
-read whole. What it says is blended with what the legs say, not put in its place.
+It is slow, so most of the work is choosing what it reads. The foremost chunks are read whole, for one of which only a
+passage was read compares badly with another that was; of those behind them the likeliest passage, to see whether it
+belongs further up. What it says is blended with what the legs say, not put in its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memoryd.store.search.snippet import best_passage
 
 DEPTH = 20  # chunks that are looked at
 _CLEAR = 0.15  # of relevance between the first and the second: no reading changes that
-_STEP_BACK = 0.01  # of relevance: how much a chunk's next passage comes after its first
+_WHOLE = 3  # chunks that are read whole before anything else
 _GENTLE = 3.0  # of the logits: a cross-encoder is surer of itself than it should be
 
 
@@ -85,18 +85,17 @@ def is_clear(candidates: Sequence[Candidate]) -> bool:
 def reading_order(
     candidates: Sequence[Candidate], rows: Mapping[int, ChunkRow], nearness: Mapping[int, float], marker: Marker
 ) -> list[Reading]:
-    """What is read, first what may change most: likely chunks, and in each the passage likeliest to answer."""
+    """What is read, first what may change most: the foremost chunks whole, of the others the likeliest passage."""
     places: dict[int, list[tuple[int, int]]] = {}
-    due: dict[int, float] = {}
     texts: dict[int, str] = {}
-    for candidate in candidates:
+    turns: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for rank, candidate in enumerate(candidates):
         for turn, (ordinal, passage, text) in enumerate(_passages(candidate, rows, nearness, marker)):
             places.setdefault(passage, []).append((candidate.chunk_id, ordinal))
-            due[passage] = max(due.get(passage, -math.inf), candidate.relevance - _STEP_BACK * turn)
             texts[passage] = text
-    return [
-        Reading(passage, texts[passage], tuple(places[passage])) for passage in sorted(due, key=lambda each: -due[each])
-    ]
+            turns[0 if rank < _WHOLE else 1 if turn == 0 else 2].append(passage)
+    order = dict.fromkeys(passage for each in turns for passage in each)  # overlapping chunks share passages
+    return [Reading(passage, texts[passage], tuple(places[passage])) for passage in order]
 
 
 def _passages(

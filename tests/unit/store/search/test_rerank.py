@@ -42,20 +42,12 @@ def test_one_that_is_far_ahead_is_clear() -> None:
     assert not is_clear([candidate(1, 0.5), candidate(2, 0.45)])
 
 
-def test_of_near_ties_the_likeliest_passages_come_first() -> None:
-    rows = {
-        1: row({0: (10, "a"), 1: (11, "b")}),
-        2: row({5: (20, "c"), 6: (21, "d")}),
-    }
-    nearness = {10: 0.1, 11: 0.9, 20: 0.8, 21: 0.2}
-    found = reading_order([candidate(1, 0.5, 1), candidate(2, 0.495, 5)], rows, nearness, Marker("x"))
-    assert [reading.passage for reading in found] == [11, 20, 10, 21]
-
-
-def test_else_a_chunk_is_read_whole_before_the_next() -> None:
-    rows = {1: row({0: (10, "a"), 1: (11, "b")}), 2: row({5: (20, "c")})}
-    found = reading_order([candidate(1, 0.8, 1), candidate(2, 0.1, 5)], rows, {10: 0.1, 11: 0.9}, Marker("x"))
-    assert [reading.passage for reading in found] == [11, 10, 20]
+def test_the_foremost_are_read_whole_then_the_likeliest_passage_of_each_other() -> None:
+    rows = {chunk: row({0: (10 * chunk, "a"), 1: (10 * chunk + 1, "b")}) for chunk in range(1, 6)}
+    nearness = {10 * chunk + 1: 0.9 for chunk in range(1, 6)}
+    ranked = [candidate(chunk, 0.9 - chunk / 10, 1) for chunk in range(1, 6)]
+    found = reading_order(ranked, rows, nearness, Marker("x"))
+    assert [reading.passage for reading in found] == [11, 10, 21, 20, 31, 30, 41, 51, 40, 50]
 
 
 def test_passage_of_two_chunks_is_read_once_and_counts_for_both() -> None:
