@@ -24,11 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from memoryd.store.errors import ConfigInvalid
-
-log = structlog.get_logger()
 
 VARIABLE: Final = "MEMORYD_FAILPOINTS"
 
@@ -175,7 +171,7 @@ def arm(text: str) -> None:
     _armed.clear()
     _armed.update(triggers)
     if triggers:
-        log.warning("failpoints_armed", points=sorted(triggers))
+        _warn("failpoints_armed", points=sorted(triggers))
 
 
 def _reach(name: str) -> None:
@@ -186,7 +182,7 @@ def _reach(name: str) -> None:
         trigger.reached += 1
         if trigger.reached < trigger.first or (trigger.last is not None and trigger.reached > trigger.last):
             return
-    log.warning("failpoint", point=name, action=trigger.action)
+    _warn("failpoint", point=name, action=trigger.action)
     if trigger.action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     elif trigger.action.startswith("pause:"):
@@ -221,3 +217,9 @@ _ERRORS: Final[dict[str, Callable[[str, bool], Exception]]] = {
     "config": _file_error,
     "unit": _file_error,
 }
+
+
+def _warn(event: str, **facts: object) -> None:
+    import structlog  # only where something is to fail: every command has fail points, and starts in a blink
+
+    structlog.get_logger().warning(event, **facts)
