@@ -239,8 +239,8 @@ def test_credential_reaches_the_language_model_and_nothing_else(installed: Servi
         environ = installed.manager.run("cat", f"/proc/{installed.pid()}/environ", root=True).stdout
         folder = next(each for each in environ.split("\0") if each.startswith("CREDENTIALS_DIRECTORY="))
         code = (
-            "import os; from memoryd.daemon.config import Llm; from memoryd.daemon.language_model import _key_reader; "
-            "print(_key_reader(Llm(api_key_credential='llm-key'), os.environ)())"
+            "import os; from memoryd.daemon.config import Llm; from memoryd.daemon.language_model import _read_key; "
+            "print(_read_key(Llm(api_key_credential='llm-key'), os.environ)())"
         )
         read = installed.manager.run("env", folder, sys.executable, "-c", code)
         assert read.stdout.strip() == "sk-of-the-service", read.stderr
