@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import structlog
 
-from memoryd.jobs.native_memory import trim_heap
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
@@ -84,7 +83,6 @@ class Upkeep:
             self._merge_keywords,
             self._prune_cache,
             self._reclaim_ledger,
-            self._trim_memory,
         ):
             try:
                 facts.update(step())
@@ -149,8 +147,3 @@ class Upkeep:
 
     def _reclaim_ledger(self) -> dict[str, int]:
         return {"ledger_bytes_freed": self._database.reclaim()}
-
-    def _trim_memory(self) -> dict[str, int]:
-        """What LanceDB's and SQLite's threads have freed: each has a heap of its own, and keeps it."""
-        trim_heap()
-        return {}

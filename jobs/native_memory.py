@@ -7,8 +7,6 @@ import mmap
 import sys
 from typing import Final
 
-_ARENA_MAX: Final = -8  # M_ARENA_MAX of mallopt()
-_FEW_ARENAS: Final = 2
 _DONT_NEED: Final = 4  # MADV_DONTNEED: the pages are dropped, the addresses stay valid and read as zero
 
 
@@ -30,9 +28,3 @@ def trim_heap() -> None:
     """Give back what was freed. glibc keeps up to twice the size of a small model that was closed for later use."""
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # musl and macOS have none
         trim(ctypes.c_size_t(0))
-
-
-def use_few_arenas() -> None:
-    """Before threads start: let them share a few heaps. Each would have its own, and keep what it freed there."""
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(_ARENA_MAX, _FEW_ARENAS)

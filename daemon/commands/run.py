@@ -52,9 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
     from memoryd.daemon.crash_report import keep_crash_reports
     from memoryd.daemon.logs import configure_logs
     from memoryd.daemon.paths import find_paths
-    from memoryd.jobs.native_memory import use_few_arenas
-
-    use_few_arenas()
 
     def read_config() -> Config:
         return _quiet_on_terminal(load(arguments)[0], verbose=arguments.verbose)
