@@ -175,7 +175,7 @@ def service_of(settings: Settings) -> Service:
 
 def sends_to(service: Service) -> str | None:
     """The host that notes are sent to; None where that is this machine."""
-    from memoryd.jobs.llm.openai import is_loopback
+    from memoryd.jobs.http import is_loopback
 
     return None if is_loopback(service.base_url) else service.host
 

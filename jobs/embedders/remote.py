@@ -17,18 +17,19 @@ import numpy as np
 from memoryd.jobs.embedders.batches import fit_text, split_batches
 from memoryd.jobs.embedders.breaker import Breaker
 from memoryd.jobs.embedders.budget import Budget
-from memoryd.jobs.embedders.http import Http, Reply, Unreachable
 from memoryd.jobs.embedders.providers.provider import Answer, Ask, Fault, Purpose
 from memoryd.jobs.embedders.service import Service
 from memoryd.jobs.embedders.shortening import read_rows
+from memoryd.jobs.http import Http, Reply, Unreachable
 from memoryd.jobs.keys import ReadKey
 from memoryd.jobs.models.transport import parse_retry_after
 from memoryd.jobs.tokens import estimate_tokens
-from memoryd.store.errors import MemorydError, ProviderUnavailable
+from memoryd.store.errors import EmbedderUnavailable, MemorydError, ProviderUnavailable
 from memoryd.store.model import EmbedderIdentity
 from memoryd.store.protocols import Clock, Hold, Vectors
 
 QUERY_TIMEOUT_S: Final = 4.0  # a query goes on by words rather than wait longer
+_LARGEST_ANSWER: Final = 64_000_000  # bytes: 128 vectors of 3,072 numbers are about a tenth of it
 _KEPT_QUERIES: Final = 256  # a question that is asked again is not sent again
 _WELL: Final = 64  # requests, after which a batch that was split may be larger again
 _SHORTEST_TEXT: Final = 64  # bytes: what is refused as too large even then is refused
@@ -56,7 +57,7 @@ class RemoteEmbedder:
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
         self.batch = self._provider.limits.texts
         self._well = 0  # requests that were answered since the last that was too large
-        self._http = Http(self._provider.url(service.base_url, service.model))
+        self._http = Http(self._provider.url(service.base_url, service.model), largest=_LARGEST_ANSWER, closed=_closed)
         self._dimension = 0
         try:  # the first answer tells the dimension, and that there is anybody
             self._dimension = self._ask([service.prompts.query + "warm up"], "query", service.timeout_s).shape[1]
@@ -194,3 +195,7 @@ class RemoteEmbedder:
             return hash(self._read_key() if self._read_key else "")
         except MemorydError:
             return self._refused_key  # none is no better
+
+
+def _closed() -> EmbedderUnavailable:
+    return EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")

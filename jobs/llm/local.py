@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
-from memoryd.jobs.llm.background import in_background
+from memoryd.jobs.background import in_background
 from memoryd.jobs.llm.brake import Brake
 from memoryd.jobs.llm.llama_generator import LlamaGenerator, Stopped
 from memoryd.jobs.llm.protocol import Form, Message

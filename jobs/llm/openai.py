@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from memoryd.jobs.http import Reply
 from memoryd.jobs.keys import ReadKey
-from memoryd.jobs.llm.remote import Post, Question, RemoteModel, Reply, is_loopback
-
-__all__ = ["OpenAiModel", "ReadKey", "is_loopback"]
+from memoryd.jobs.llm.remote import Post, Question, RemoteModel
 
 _CHECK_URL: Final = "Check llm.base_url: it ends where /chat/completions begins, often in /v1."
 _FORM_REFUSED: Final = (400, 415, 422, 501)  # what servers answer to a response_format that they do not know

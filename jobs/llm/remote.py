@@ -5,32 +5,25 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import ssl
-import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from typing import Any, Final
 
+from memoryd.jobs.http import Http, Reply, TooLarge, TooLate, Unreachable
 from memoryd.jobs.keys import ReadKey
-from memoryd.jobs.llm.background import in_background
 from memoryd.jobs.llm.protocol import Form, Message
 from memoryd.jobs.models.transport import parse_retry_after
 from memoryd.store.errors import LanguageModelRefused, LanguageModelUnavailable, PromptTooLong
-
-if TYPE_CHECKING:
-    import httpx
 
 _LARGEST_ANSWER: Final = 1_000_000  # bytes
 _LONGEST_DETAIL: Final = 300  # characters of a server's own words
 _CHECK_KEY: Final = "Check the key that llm.api_key_env or llm.api_key_file names."
 
-Accept = Callable[["Reply"], bool]  # whether a failure is one that who asks has an answer to
-Post = Callable[[dict[str, Any], Accept], "Reply"]
+Accept = Callable[[Reply], bool]  # whether a failure is one that who asks has an answer to
+Post = Callable[[dict[str, Any], Accept], Reply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +38,7 @@ class Question:
         return [{"role": message.role, "content": _encodable(message.content)} for message in self.messages]
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    status: int
-    headers: httpx.Headers
-    data: bytes
-
-
-class RemoteModel:
+class RemoteModel(ABC):
     """Asks over HTTP, each question in a thread of its own; what is said and understood is for who derives from it."""
 
     def __init__(self, url: str, model: str, read_key: ReadKey | None = None, *, check_url: str) -> None:
@@ -60,13 +46,11 @@ class RemoteModel:
         self._model = model
         self._read_key = read_key
         self._check_url = check_url
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
-        self._under_way: set[Future[str]] = set()
-        self._closed = False
+        self._http = Http(url, largest=_LARGEST_ANSWER, closed=_closed)
 
+    @abstractmethod
     def _ask(self, question: Question, post: Post) -> str:
-        raise NotImplementedError
+        """Ask as the API has it."""
 
     def complete(
         self,
@@ -80,63 +64,29 @@ class RemoteModel:
         deadline = time.monotonic() + timeout_s
         question = Question(tuple(messages), max_tokens, temperature, form)
 
-        def work() -> str:
-            key = self._read_key() if self._read_key else ""
-            return self._ask(question, lambda body, accept: self._post(body, accept, key, deadline))
-
-        # In a thread of its own, as the library limits each read but not the whole: a server that sends a byte
-        # now and then would hold the caller for ever.
-        with self._lock:
-            if self._closed:
-                raise _closed()
-            asked = in_background(work, "llm-request")
-            self._under_way.add(asked)
+        self._http.check_open()
+        key = self._read_key() if self._read_key else ""
         try:
-            return asked.result(timeout_s)
-        except CancelledError:
-            raise _closed() from None
-        except TimeoutError:  # of this wait, or of the request itself
+            return self._ask(question, lambda body, accept: self._post(body, accept, key, deadline))
+        except TooLate:
             raise LanguageModelUnavailable(
                 f"{self._url} took longer than {timeout_s:g} s", hint="Allow it more time, or use a quicker model."
             ) from None
-        finally:
-            asked.cancel()
-            with self._lock:
-                self._under_way.discard(asked)
+        except TooLarge:
+            raise self._not_the_api() from None
+        except Unreachable as problem:
+            raise LanguageModelUnavailable(
+                f"{self._url} cannot be asked: {problem}",
+                hint="Check that it runs, llm.base_url, the proxy variables and SSL_CERT_FILE.",
+            ) from None
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            for asked in self._under_way:
-                asked.cancel()
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._http.close()
 
     def _post(self, body: dict[str, Any], accept: Accept, key: str, deadline: float) -> Reply:
         """The answer to a request: a good one, or a failure that ``accept`` wants to see; else it is raised."""
-        import httpx
-
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        remaining = max(0.001, deadline - time.monotonic())  # for each step; together they are stopped below
-        data = b""
-        try:
-            with self._open().stream("POST", self._url, json=body, headers=headers, timeout=remaining) as response:
-                for piece in response.iter_bytes():
-                    data += piece
-                    if time.monotonic() > deadline:
-                        raise TimeoutError
-                    if len(data) > _LARGEST_ANSWER:
-                        break
-                reply = Reply(response.status_code, response.headers, data)
-        except httpx.TimeoutException:
-            raise TimeoutError from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            # Not chained: the library's error holds the request, and that the key.
-            raise LanguageModelUnavailable(
-                f"{self._url} cannot be asked: {str(error) or type(error).__name__}",
-                hint="Check that it runs, llm.base_url, the proxy variables and SSL_CERT_FILE.",
-            ) from None
+        reply = self._http.post(body, headers, max(0.001, deadline - time.monotonic()))
         if reply.status != 200 and not accept(reply):
             raise self._failure(reply, key)
         return reply
@@ -148,23 +98,11 @@ class RemoteModel:
         except (ValueError, LookupError, TypeError, RecursionError):
             content = None
         if not isinstance(content, str):
-            raise LanguageModelRefused(f"{self._url} does not answer as the API does", hint=self._check_url)
+            raise self._not_the_api()
         return content
 
-    def _open(self) -> httpx.Client:
-        """A client that follows no redirect, which would take the key along, and no proxy to this machine itself."""
-        import httpx
-
-        with self._lock:
-            if self._closed:
-                raise _closed()
-            if self._client is None:
-                self._client = httpx.Client(
-                    verify=ssl.create_default_context(),
-                    trust_env=not is_loopback(self._url),
-                    headers={"User-Agent": "memoryd"},
-                )
-            return self._client
+    def _not_the_api(self) -> LanguageModelRefused:
+        return LanguageModelRefused(f"{self._url} does not answer as the API does", hint=self._check_url)
 
     def _failure(self, reply: Reply, key: str) -> LanguageModelRefused | LanguageModelUnavailable:
         status = reply.status
@@ -177,7 +115,7 @@ class RemoteModel:
         if kind == "insufficient_quota":
             return LanguageModelRefused(said, hint="See to the account's quota.")
         if status in (408, 429) or status >= 500:
-            wait = parse_retry_after(reply.headers.get("Retry-After"), time.time())
+            wait = parse_retry_after(reply.headers.get("retry-after"), time.time())
             hint = f"Ask again in {wait:g} s." if wait else "Ask again later."
             return LanguageModelUnavailable(said, hint=hint, wait_s=wait)
         if status == 413 or kind == "context_length_exceeded" or "context length" in detail:
@@ -185,17 +123,6 @@ class RemoteModel:
         if status == 404:
             return LanguageModelRefused(said, hint=f"Check llm.model. {self._check_url}")
         return LanguageModelRefused(said, hint=self._check_url)
-
-
-def is_loopback(url: str) -> bool:
-    """Whether the address is this machine's own."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _encodable(text: str) -> str:

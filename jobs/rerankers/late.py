@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from memoryd.jobs.llm.background import in_background
+from memoryd.jobs.background import in_background
 from memoryd.store.errors import MemorydError, RerankerUnavailable
 from memoryd.store.protocols import Reranker
 

@@ -10,7 +10,8 @@ from contextlib import closing
 
 import pytest
 
-from memoryd.jobs.llm.openai import OpenAiModel, is_loopback
+from memoryd.jobs.http import is_loopback
+from memoryd.jobs.llm.openai import OpenAiModel
 from memoryd.jobs.llm.protocol import Form, Message
 from memoryd.store.errors import LanguageModelRefused, LanguageModelUnavailable, MemorydError, PromptTooLong
 from tests.support.chat_server import ChatServer, Dictated, answer, run_chat_server

@@ -1,35 +1,43 @@
-"""HTTP as the remote embedders use it: one client, a limit on the whole of a request, proxies, and no redirects."""
+"""HTTP as every service is asked over it: one client, a limit on the whole of a request, proxies, and no redirects."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
-from memoryd.jobs.llm.background import in_background
-from memoryd.jobs.llm.openai import is_loopback
-from memoryd.store.errors import EmbedderUnavailable
+from memoryd.jobs.background import in_background
+from memoryd.store.errors import MemorydError
 
 if TYPE_CHECKING:
     import httpx
 
-_LARGEST_ANSWER: Final = 64_000_000  # bytes: 128 vectors of 3,072 numbers are about a tenth of it
 _CONNECT_S: Final = 10.0
 
 
 class Unreachable(Exception):
-    """There is no answer: no connection, a broken one, or none in time."""
+    """There is no answer: no connection, or a broken one."""
+
+
+class TooLate(Unreachable):
+    """There is none in time."""
+
+
+class TooLarge(Unreachable):
+    """It is larger than any that is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # their names in small letters
     data: bytes
 
     def json(self) -> Any:
@@ -43,8 +51,11 @@ class Reply:
 class Http:
     """Any number of threads may ask; ``close`` lets go of all of them."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, largest: int, closed: Callable[[], MemorydError]) -> None:
+        """``largest``: bytes of an answer. ``closed``: what is raised once it is."""
         self.url = url
+        self._largest = largest
+        self._closed_error = closed
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
         self._under_way: set[Future[Reply]] = set()
@@ -54,22 +65,22 @@ class Http:
         return f"Http({self.url!r})"
 
     def post(self, body: Mapping[str, Any], headers: Mapping[str, str], timeout_s: float) -> Reply:
-        """Raises ``Unreachable``, about when the time is over; ``EmbedderUnavailable`` once it is closed."""
+        """Raises ``Unreachable``, about when the time is over; what ``closed`` gives once it is closed."""
         data = json.dumps(body).encode("ascii")  # once, so that what is sent is what was measured
         deadline = time.monotonic() + timeout_s
         # In a thread of its own: the library limits each read but not the whole, and a server that sends a byte now
         # and then would hold the caller for ever.
         with self._lock:
             if self._closed:
-                raise closed()
-            asked = in_background(lambda: self._send(data, headers, deadline), "embed-request")
+                raise self._closed_error()
+            asked = in_background(lambda: self._send(data, headers, deadline), "http-request")
             self._under_way.add(asked)
         try:
             return asked.result(timeout_s)
         except CancelledError:
-            raise closed() from None
+            raise self._closed_error() from None
         except TimeoutError:  # of this wait, or of the request itself
-            raise Unreachable(f"no answer within {timeout_s:g} s") from None
+            raise TooLate(f"no answer within {timeout_s:g} s") from None
         finally:
             asked.cancel()
             with self._lock:
@@ -86,7 +97,7 @@ class Http:
 
     def check_open(self) -> None:
         if self._closed:
-            raise closed()
+            raise self._closed_error()
 
     def _send(self, body: bytes, headers: Mapping[str, str], deadline: float) -> Reply:
         import httpx
@@ -101,8 +112,8 @@ class Http:
                     data += piece
                     if time.monotonic() > deadline:
                         raise TimeoutError
-                    if len(data) > _LARGEST_ANSWER:
-                        raise Unreachable("the answer is larger than any that is right")
+                    if len(data) > self._largest:
+                        raise TooLarge("the answer is larger than any that is right")
                 return Reply(response.status_code, dict(response.headers), bytes(data))
         except httpx.TimeoutException:
             raise TimeoutError from None
@@ -116,7 +127,7 @@ class Http:
 
         with self._lock:
             if self._closed:
-                raise closed()
+                raise self._closed_error()
             if self._client is None:
                 self._client = httpx.Client(
                     verify=ssl.create_default_context(),
@@ -126,5 +137,12 @@ class Http:
             return self._client
 
 
-def closed() -> EmbedderUnavailable:
-    return EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")
+def is_loopback(url: str) -> bool:
+    """Whether the address is this machine's own."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
