@@ -21,7 +21,7 @@ _PATIENCE = 4  # batches of one text: before every so many, a burst of queries i
 
 
 class OnWritten(Protocol):
-    """Told of every commit: how many vectors were written, and how many of them were not in the cache."""
+    """Told of every commit: how many vectors were written, and how many texts were embedded for it."""
 
     def __call__(self, passages: int, computed: int) -> None: ...
 
@@ -33,7 +33,7 @@ class Interrupted(Exception):
 @dataclass(frozen=True, slots=True)
 class Embedded:
     passages: int  # vectors written
-    computed: int  # of those, how many were not in the cache
+    computed: int  # texts that were embedded for it
     removed: int
 
 
@@ -43,7 +43,7 @@ class Placed:
 
     passage: Wanted
     vector: Vectors
-    computed: bool  # by the embedder now; else it was in the cache
+    computed: bool  # by the embedder, for this one; else it was in the cache, or is that of the same text elsewhere
 
 
 class Vectorizer:
@@ -106,7 +106,7 @@ class Vectorizer:
             while first < len(texts):
                 batch = texts[first : first + meaning.batch()]
                 for key, vector in self._embed(dict(batch), meaning, patient=first % _PATIENCE == 0).items():
-                    ready.extend(Placed(passage, vector, computed=True) for passage in rest[key])
+                    ready.extend(Placed(p, vector, computed=p is rest[key][0]) for p in rest[key])
                 first += len(batch)
                 if time.monotonic() - began > _COMMIT_SECONDS:
                     yield ready
