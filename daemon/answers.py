@@ -103,6 +103,9 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
                 "place": candidate.rerank.place,
                 "relevance": round(candidate.rerank.relevance, 4),
             }
+        if candidate.newer:
+            own = candidate.relevance * candidate.decay
+            result["explain"]["newer"] = {"than": hit.newer_than, "own_score": round(own, 4)}
         if candidate.mmr:
             result["explain"]["mmr"] = {
                 "place": candidate.mmr.place,

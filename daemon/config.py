@@ -186,6 +186,14 @@ class Decay:
         default=30.0, metadata=about("Age at which a note's decay factor is one half.", above=0, high=36_500)
     )
     strength: float = field(default=0.2, metadata=about("How much age matters: 0 not at all, 1 the full factor.", 0, 1))
+    nearly: float = field(
+        default=0.75,
+        metadata=about(
+            "A newer note goes before an older one that says alike things if it has this part of its score; 1: never.",
+            0,
+            1,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +246,15 @@ class Search:
 
     limit: int = field(default=6, metadata=about("Hits returned unless the caller asks otherwise.", 1, 100))
     min_score: float = field(default=0.05, metadata=about("Hits that score less are left out; 0: none.", 0, 1))
+    abstain: float = field(
+        default=0.1,
+        metadata=about(
+            "If even the best candidate is less relevant, the answer is empty and says why; 0: never. "
+            "A query with a min_score of its own is not held to it.",
+            0,
+            1,
+        ),
+    )
     candidates: int = field(default=100, metadata=about("Chunks that each leg proposes.", 1, 10_000))
     fusion: str = field(
         default="weighted",

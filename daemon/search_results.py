@@ -95,6 +95,11 @@ class Rerank(TypedDict):
     relevance: Annotated[float, "Without the reranker."]
 
 
+class Newer(TypedDict):
+    than: Annotated[str | None, "Id of the older chunk that says alike things, which it was put before."]
+    own_score: Annotated[float, "Without that."]
+
+
 class HitExplanation(TypedDict):
     legs: dict[str, LegRank]
     fused: float
@@ -102,6 +107,7 @@ class HitExplanation(TypedDict):
     decay: float
     age_days: int | None
     rerank: NotRequired[Rerank]
+    newer: NotRequired[Newer]
     mmr: NotRequired[Mmr]
 
 

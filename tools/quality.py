@@ -22,13 +22,13 @@ from typing import Any
 from quality_bars import BARS, DECAY_OFF, DECAY_TOLERANCE, FULL, LEG_TOLERANCE, PLAIN_RRF, variants
 from quality_plot import draw_bars, draw_lines
 from quality_report import replace_tables, tables
-from quality_units import CURVE, Pool, RememberedQueries, Unit, find_units, unpack
+from quality_units import CURVE, Pool, RememberedQueries, Unit, find_strangers, find_units, unpack
 
 from memoryd.daemon.commands.assignments import split_assignments
 from memoryd.daemon.commands.progress import IndexProgress
 from memoryd.daemon.config import Weights
 from memoryd.daemon.config_file import load_config
-from memoryd.daemon.evaluation import ask, open_index, read_queries, set_apart
+from memoryd.daemon.evaluation import Query, ask, open_index, read_queries, set_apart
 from memoryd.daemon.logs import configure_logs
 from memoryd.daemon.paths import find_paths
 from memoryd.daemon.search_methods import search_settings
@@ -53,9 +53,10 @@ def main() -> int:
     environ = own_environment(os.environ)
     try:
         data = find_data(environ)
-        benches = choose(find_units(data), arguments.bench)
+        everything = find_units(data)
+        benches = choose(everything, arguments.bench)
         overrides = split_assignments(arguments.set)
-        result = measure(benches, overrides, environ, ablations=not arguments.default_only)
+        result = measure(benches, everything, overrides, environ, ablations=not arguments.default_only)
     except (MemorydError, CannotMeasure) as error:
         say(f"quality: {error}")
         return 2
@@ -111,15 +112,21 @@ def choose(benches: dict[str, list[Unit]], names: Sequence[str]) -> dict[str, li
 
 
 def measure(
-    benches: Mapping[str, Sequence[Unit]], overrides: Mapping[str, str], environ: Mapping[str, str], *, ablations: bool
+    benches: Mapping[str, Sequence[Unit]],
+    everything: Mapping[str, Sequence[Unit]],
+    overrides: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    ablations: bool,
 ) -> dict[str, Any]:
     result: dict[str, Any] = {"bars": [], "benches": {}}
     began = time.perf_counter()
     for name, units in benches.items():
         pool = Pool()
         start = time.perf_counter()
+        strangers = find_strangers(everything, name)
         for unit in units:
-            ask_unit(pool, unit, overrides, environ, ablations=ablations)
+            ask_unit(pool, unit, strangers, overrides, environ, ablations=ablations)
         result["benches"][name] = describe(pool)
         result["bars"] += check_bars(name, pool)
         say(f"{name}: {len(pool.queries)} queries on {len(units)} memories, {time.perf_counter() - start:.0f} s")
@@ -128,9 +135,15 @@ def measure(
 
 
 def ask_unit(
-    pool: Pool, unit: Unit, overrides: Mapping[str, str], environ: Mapping[str, str], *, ablations: bool
+    pool: Pool,
+    unit: Unit,
+    strangers: Sequence[Query],
+    overrides: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    ablations: bool,
 ) -> None:
-    """Index a unit and ask its queries under every setting."""
+    """Index a unit and ask its queries under every setting, and those that are none of its business by default."""
     config = load_config(NOTHING, environ, ROOT, overrides=overrides, workspaces=[unit.workspace.resolve()])
     queries = read_queries(unit.queries)
     default = search_settings(config.search)
@@ -142,6 +155,7 @@ def ask_unit(
         once = RememberedQueries(engine.semantics.serving())
         today = unit.now or date.today()  # noqa: DTZ011  where notes are not dated, the day does not matter
         pool.add(queries, {name: ask(engine, queries, each, today, LIMIT, once) for name, each in settings.items()})
+        pool.strange += ask(engine, strangers, default, today, LIMIT)
 
 
 def describe(pool: Pool) -> dict[str, Any]:

@@ -44,20 +44,21 @@ BARS = (
 def variants(default: SearchSettings) -> dict[str, SearchSettings]:
     """The default, and what is left of it when parts are taken away or others added, by name; the default first.
 
-    A leg alone and plain RRF stand for themselves, so without decay; the others differ from the default in the one
-    thing that they are named for.
+    A leg alone and plain RRF stand for themselves, so without decay and never silent; the others differ from the
+    default in the one thing that they are named for.
     """
     off = replace(default.decay, strength=0.0)
     legs = {
-        leg: replace(default, weights={name: float(name == leg) for name in default.weights}, decay=off)
+        leg: replace(default, weights={name: float(name == leg) for name in default.weights}, decay=off, abstain=0.0)
         for leg in default.weights
     }
     return {
         FULL: default,
         **legs,
-        PLAIN_RRF: replace(default, fusion="rrf", adaptive=False, decay=off),
+        PLAIN_RRF: replace(default, fusion="rrf", adaptive=False, decay=off, abstain=0.0),
         "adaptive RRF": replace(default, fusion="rrf", adaptive=True),
         "weighted, not adaptive": replace(default, fusion="weighted", adaptive=False),
         DECAY_OFF: replace(default, decay=off),
+        "never silent": replace(default, abstain=0.0),
         "with MMR": replace(default, mmr=Mmr(enabled=True)),
     }

@@ -27,6 +27,7 @@ def tables(result: dict[str, Any]) -> str:
         "The bars": _bars(result["bars"]),
         "Everything at the default settings": _default(benches),
         "What each part is worth: hit@6": _variants(benches) if _has_variants(benches) else "",
+        "Silence: the part of the answers that are empty": _silence(benches),
         "By words shared between question and answer: hit@6": _slices(benches),
         "Few words shared: hit@6 of each part": _low_overlap(benches) if _has_variants(benches) else "",
     }
@@ -105,6 +106,19 @@ def _low_overlap(benches: dict[str, Any]) -> str:
     rows = {name: [bench["variants"][each].get(LOW_OVERLAP) for each in names] for name, bench in benches.items()}
     head = ("set", *(f"**{name}**" if name == FULL else name for name in names))
     return _table(head, ((name, *(f"{each:.3f}" for each in row)) for name, row in rows.items() if None not in row))
+
+
+def _silence(benches: dict[str, Any]) -> str:
+    head = ("set", "its own questions", "of another set, which it cannot answer", "asked")
+    rows = {name: bench["silence"] for name, bench in benches.items()}
+    return _table(
+        head,
+        (
+            (name, f"{row['own']:.3f}", f"{row['strange']:.3f}", row["strangers"])
+            for name, row in rows.items()
+            if row["strangers"]
+        ),
+    )
 
 
 def _held(difference: float, tolerance: float) -> str:

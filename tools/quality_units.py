@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryd.daemon.evaluation import Asked, Query, score, summarise
+from memoryd.daemon.evaluation import Asked, Query, read_queries, score, summarise
 from memoryd.store.protocols import Vectors
 from memoryd.store.search.bootstrap import mean_intervals
 from memoryd.store.search.comparison import compare
@@ -26,6 +26,17 @@ from memoryd.store.search.pipeline import Semantics
 
 CURVE = range(1, 11)
 LOW_OVERLAP = "~overlap-1-low"  # queries that share few words with their answer
+STRANGERS = 60  # questions of other benchmarks that are asked of each
+# Whose questions a memory cannot answer: of another kind, in the same writing.
+KINDS = (
+    {"locomo", "locomo-merged", "longmemeval-head500"},
+    {"scifact"},
+    {"cranfield"},
+    {"zh-cmrc2018"},
+    {"zh-drcd"},
+    {"ja-jaquad"},
+)
+WRITINGS = (KINDS[0] | KINDS[1] | KINDS[2], KINDS[3] | KINDS[4] | KINDS[5])
 KEPT = ("queries", "line.hit@1", "line.hit@6", "line.hit@10", "line.recall@10", "line.ndcg@10", "doc.ndcg@10")
 
 
@@ -64,6 +75,21 @@ def unpack(archive: Path, folder: Path) -> Path:
     return folder / "dev"
 
 
+def find_strangers(benches: Mapping[str, Sequence[Unit]], bench: str) -> list[Query]:
+    """Questions to which a benchmark's memories have no answer: some of others that are about something else."""
+    kind = next((kind for kind in KINDS if bench in kind), {bench})
+    writing = next((writing for writing in WRITINGS if bench in writing), set[str]())
+    strange = [
+        query
+        for name, units in sorted(benches.items())
+        if name in writing - kind
+        for unit in units
+        for query in read_queries(unit.queries)
+    ]
+    step = max(1, len(strange) // STRANGERS)
+    return strange[::step][:STRANGERS]
+
+
 class RememberedQueries:
     """Embeds a query once for all settings that ask it; everything else is the engine's own."""
 
@@ -86,6 +112,7 @@ class Pool:
 
     queries: list[Query] = field(default_factory=list)
     asked: dict[str, list[Asked]] = field(default_factory=dict)
+    strange: list[Asked] = field(default_factory=list)  # what came back where there is no answer
 
     def add(self, queries: Sequence[Query], asked: Mapping[str, Sequence[Asked]]) -> None:
         self.queries += queries
@@ -103,6 +130,11 @@ class Pool:
             "by_type": {kind: {name: row[name] for name in KEPT} for kind, row in report["by_type"].items()},
             "search_per_embedding": round(whole / embedding, 1) if embedding else None,
             "variants": {variant: self._variant(variant) for variant in self.asked},
+            "silence": {
+                "own": _empty(self.asked[default]),
+                "strangers": len(self.strange),
+                "strange": _empty(self.strange) if self.strange else None,
+            },
         }
 
     def value(self, measure: str, kind: str, variant: str) -> dict[str, Any]:
@@ -136,3 +168,8 @@ class Pool:
             "curve": [round(share, 4) for share in within],
             LOW_OVERLAP: self._share(variant, LOW_OVERLAP),
         }
+
+
+def _empty(asked: Sequence[Asked]) -> float:
+    """The part of the answers that are empty."""
+    return round(sum(not answer.hits for answer in asked) / len(asked), 4)

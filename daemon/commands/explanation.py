@@ -11,6 +11,7 @@ _BAR = 10  # characters
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _MEASURES = {"words": "bm25", "trigram": "bm25", "vector": "cosine"}
 _LEFT_OUT = {
+    "abstain": "too little to go by",
     "limit": "beyond the limit",
     "min_score": "below min_score",
     "duplicate": "said by another already",
@@ -24,11 +25,13 @@ def explain_hit(hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> list[str
     lines = [_leg(leg, place) for leg, place in explain["legs"].items()]
     lines.append(
         f"fused {explain['fused']:.2f} → relevance {explain['relevance']:.2f} × decay {explain['decay']:.2f}"
-        f" ({_age(explain['age_days'])}) = {hit['score']:.2f}"
+        f" ({_age(explain['age_days'])}) = {explain.get('newer', {}).get('own_score', hit['score']):.2f}"
     )
     if "rerank" in explain:
         lines.insert(-1, _rerank(explain["rerank"]))
-    remarks = [_mmr(explain["mmr"], hits)] if "mmr" in explain else []
+    remarks = [_newer(explain["newer"], hit, hits)] if "newer" in explain else []
+    if "mmr" in explain:
+        remarks.append(_mmr(explain["mmr"], hits))
     if hit["merged"]:
         remarks.append(f"with the lines of {plural(len(hit['merged']), 'overlapping chunk')}")
     if hit["scope"] != "global":
@@ -74,9 +77,16 @@ def _age(days: int | None) -> str:
     return "evergreen" if days is None else f"{plural(days, 'day')} old"
 
 
+def _newer(step: dict[str, Any], hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> str:
+    return f"newer than {_name(step['than'], hits) or 'a chunk'} that says alike things: {hit['score']:.2f}"
+
+
+def _name(identity: str | None, hits: Sequence[dict[str, Any]]) -> str | None:
+    return next((f"hit {number}" for number, hit in enumerate(hits, start=1) if hit["id"] == identity), None)
+
+
 def _mmr(step: dict[str, Any], hits: Sequence[dict[str, Any]]) -> str:
-    number = next((number for number, hit in enumerate(hits, start=1) if hit["id"] == step["nearest"]), None)
-    like = f"hit {number}" if number else "a chunk before it"
+    like = _name(step["nearest"], hits) or "a chunk before it"
     return f"MMR: place {step['place']} by its score, like {like} ({step['similarity']:.2f})"
 
 

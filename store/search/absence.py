@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memoryd.store.search.answer import Absence, Hit, Lost
+from memoryd.store.search.answer import Absence, Candidate, Hit, Lost
+
+
+def is_absent(candidates: Sequence[Candidate], least: float) -> bool:
+    """Whether even the best candidate is too little to go by. Its age does not count: an old answer is one."""
+    return max((candidate.relevance for candidate in candidates), default=0.0) < least
 
 
 def explain_absence(
-    hits: Sequence[Hit], lost: Sequence[Lost], min_score: float, *, filtered: bool, limit: int
+    hits: Sequence[Hit], lost: Sequence[Lost], min_score: float, abstain: float, *, filtered: bool, limit: int
 ) -> Absence | None:
     if hits or limit == 0:
         return None
     best = max((each.candidate.score for each in lost), default=0.0)
     if best > 0:
         count = f"the best of {len(lost)} candidates" if len(lost) > 1 else "the only candidate"
+        relevance = max(each.candidate.relevance for each in lost)
+        below = (
+            f"has a relevance of {relevance:.3f}, less than {abstain:g} (search.abstain)"
+            if lost[0].stage == "abstain"
+            else f"scores {best:.2f}, less than min_score {min_score:.2f}"
+        )
         return Absence(
-            f"{count} scores {best:.2f}, less than min_score {min_score:.2f}: nothing here seems to answer this",
+            f"{count} {below}: nothing here seems to answer this",
             "Ask in other words, or with a min_score of 0 to see what there is",
             best,
         )

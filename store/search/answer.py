@@ -52,6 +52,14 @@ class RerankStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Newer:
+    """A candidate that was put before an older one that says alike things."""
+
+    than: int  # the older one's chunk
+    score: float  # the older one's, which it has from then on
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A chunk on its way through the pipeline."""
 
@@ -62,11 +70,12 @@ class Candidate:
     decay: float = 1.0
     age_days: int | None = None  # None = evergreen
     rerank: RerankStep | None = None  # None = nothing of it was read
+    newer: Newer | None = None  # None = it stands where its own score puts it
     mmr: MmrStep | None = None  # None = MMR is off, or nothing was chosen before it
 
     @property
     def score(self) -> float:
-        return self.relevance * self.decay
+        return self.newer.score if self.newer else self.relevance * self.decay
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,7 @@ class Lines:
     end: int
 
 
-Stage = Literal["duplicate", "neighbour", "min_score", "limit"]
+Stage = Literal["abstain", "duplicate", "neighbour", "min_score", "limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +134,7 @@ class Hit:
     highlights: tuple[tuple[int, int], ...] = ()  # [start, end) in the snippet: what was asked for, in code points
     merged: tuple[str, ...] = ()  # ids of overlapping chunks whose lines are among these
     nearest: str | None = None  # id of the chunk that MMR found it most like
+    newer_than: str | None = None  # id of the chunk that it was put before, being newer
     origin: Origin | None = None  # of a fact
 
     @property

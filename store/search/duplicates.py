@@ -8,8 +8,15 @@ from memoryd.store.search.answer import Candidate, Lost
 
 
 def put_words_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Best first; of equals those that a keyword leg brought, for they can show the words that were asked for."""
-    return sorted(candidates, key=lambda candidate: (-candidate.score, all(leg == "vector" for leg in candidate.legs)))
+    """Best first; of equals those that a keyword leg brought, for they can show the words that were asked for.
+
+    What was put before an older one stays there.
+    """
+    return sorted(candidates, key=lambda candidate: (-candidate.score, not candidate.newer and _is_wordless(candidate)))
+
+
+def _is_wordless(candidate: Candidate) -> bool:
+    return all(leg == "vector" for leg in candidate.legs)
 
 
 def drop_duplicates(candidates: Sequence[Candidate], texts: Mapping[int, str]) -> tuple[list[Candidate], list[Lost]]:

@@ -126,6 +126,7 @@ def _make_hit(joined: Joined, rows: Mapping[int, ChunkRow], marker: Marker, snip
         highlights=marker.mark(snippet),
         merged=(other.key,) if other else (),
         nearest=rows[candidate.mmr.nearest].key if candidate.mmr else None,
+        newer_than=rows[candidate.newer.than].key if candidate.newer and candidate.newer.than in rows else None,
         origin=row.origin,
     )
 

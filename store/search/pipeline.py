@@ -1,4 +1,4 @@
-"""The life of a query: legs -> fusion -> calibration -> reranker -> decay -> hits."""
+"""The life of a query: legs -> fusion -> calibration -> reranker -> decay -> newer first -> hits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from memoryd.store.database import Database
 from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
-from memoryd.store.search.absence import explain_absence
-from memoryd.store.search.answer import Answer, Degraded, HydeReport, RerankReport
+from memoryd.store.search.absence import explain_absence, is_absent
+from memoryd.store.search.answer import Answer, Degraded, Hit, HydeReport, Lost, RerankReport
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import apply_decay
+from memoryd.store.search.freshness import put_newer_first
 from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
 from memoryd.store.search.hits import select_hits
 from memoryd.store.search.hypothesis import (
@@ -56,6 +57,7 @@ def search(
     unknown: dict[str, Set[int]] = {}
     sought: Sought | None = None
     reading: RerankReport | None = None
+    hits: list[Hit] = []
 
     if wants_hypothesis(query, settings):  # before anything is read: a language model takes seconds
         with watch.stage("hyde"):
@@ -98,7 +100,12 @@ def search(
                 candidates, reading = rerank(sql, candidates, query, settings, reranker, sought, script)
         with watch.stage("rank"):
             candidates = apply_decay(sql, candidates, query.today, settings.decay)
-            hits, lost = select_hits(sql, candidates, query, settings, sought.index if sought else None)
+            index = sought.index if sought else None
+            candidates = put_newer_first(sql, candidates, index, noise.floor, settings.decay)
+            if query.min_score is None and noise.shares and is_absent(candidates, settings.abstain):
+                lost = [Lost(candidate, "abstain") for candidate in candidates]
+            else:
+                hits, lost = select_hits(sql, candidates, query, settings, index)
 
     limit = settings.limit if query.limit is None else query.limit
     min_score = settings.min_score if query.min_score is None else query.min_score
@@ -113,7 +120,7 @@ def search(
         candidates={leg: len(ranking) for leg, ranking in rankings.items()},
         weights=weights,
         lost=lost,
-        absence=explain_absence(hits, lost, min_score, filtered=filtered, limit=limit),
+        absence=explain_absence(hits, lost, min_score, settings.abstain, filtered=filtered, limit=limit),
         hyde=hyde,
         rerank=reading,
     )

@@ -18,6 +18,7 @@ HydeMode = Literal["average", "replace"]
 class Decay:
     half_life_days: float = 30.0
     strength: float = 0.2  # 0 = dates do not matter, 1 = the full formula
+    nearly: float = 0.75  # part of an older note's score that a newer one alike must have to go before it; 1 = never
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class SearchSettings:
 
     limit: int = 6
     min_score: float = 0.05
+    abstain: float = 0.1  # relevance: if even the best candidate has less, the memory has no answer; 0 = never
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
     fusion: Fusion = "weighted"
     adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from

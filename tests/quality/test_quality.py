@@ -36,7 +36,7 @@ FLOORS = {
     "stale-unique": 0.90,
 }
 FIRST_HIT = {"identifier": 0.85, "cjk": 0.75, "direct": 0.70}  # the note has the very words that were asked for
-NEWER_FIRST = 0.70
+NEWER_FIRST = 0.90
 SEPARATION = 0.60  # area under the ROC curve of the best score: what is answered against what is never mentioned
 
 QUERIES = read_queries()

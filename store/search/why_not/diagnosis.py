@@ -120,6 +120,11 @@ def _lost(case: Case, spot: Spot) -> Finding:
         words = f"The same text counts once, and stands elsewhere too: {first}."
         return _describe(case, spot, "duplicate", words, duplicates=f"the text of {first}")
     unaged = case.changed((Change("search.decay.strength", 0.0),)).spot() if candidate.decay < 1 else None
+    if spot.stage == "abstain":
+        best = max(other.relevance for other in case.candidates())
+        below = f"{best:.3f}, less than search.abstain {case.settings.abstain:g}"
+        words = f"Nothing seems to answer this: the best candidate has a relevance of {below}."
+        return _describe(case, spot, "abstained", words, min_score=f"the best has {below}")
     if spot.stage == "min_score":
         below = f"{candidate.score:.3f}, less than min_score {case.min_score:g}"
         if unaged and unaged.is_found:

@@ -17,6 +17,7 @@ Verdict = Literal[
     "decayed",  # a hit but for its age
     "mmr",  # put back, for it is like a better one
     "min_score",
+    "abstained",  # so little speaks for anything that nothing is returned
     "not_a_candidate",  # no leg brought it
     "vectors_pending",  # nor can the vector leg yet
     "filtered",
@@ -37,6 +38,7 @@ _LOST_AT = {
     "decayed": "decay",
     "mmr": "mmr",
     "min_score": "min_score",
+    "abstained": "min_score",
     "not_a_candidate": "candidates",
     "vectors_pending": "candidates",
     "filtered": "filters",

@@ -84,9 +84,9 @@ def _ways(case: Case) -> Iterator[_Way]:
             yield from _more_candidates(case)
     elif spot.stage == "duplicate" and spot.by is not None:
         yield _Way(((Change("exclude", (*case.query.exclude, case.chunk_row(spot.by).key)),),))
-    elif spot.candidate and spot.stage in ("limit", "min_score"):
+    elif spot.candidate and spot.stage in ("limit", "min_score", "abstain"):
         wide = case.widened().spot()
-        if spot.stage == "min_score":
+        if spot.stage in ("min_score", "abstain"):
             yield _Way(((Change("min_score", math.floor(spot.candidate.score * 100) / 100),),))
         elif wide.is_found and wide.place:
             yield _Way(((Change("limit", wide.place),),))

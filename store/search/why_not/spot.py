@@ -8,9 +8,9 @@ from typing import Literal
 from memoryd.store.search.answer import Answer, Candidate, Hit, Lost
 from memoryd.store.search.why_not.target import Target
 
-SpotStage = Literal["found", "duplicate", "min_score", "limit", "absent"]
+SpotStage = Literal["found", "duplicate", "min_score", "abstain", "limit", "absent"]
 
-_NEARNESS: dict[str, int] = {"limit": 0, "neighbour": 1, "duplicate": 2, "min_score": 3}
+_NEARNESS: dict[str, int] = {"limit": 0, "neighbour": 1, "duplicate": 2, "min_score": 3, "abstain": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def locate(answer: Answer, target: Target) -> Spot:
     if lost.stage == "duplicate":
         first = _place_of(answer, lost)
         return Spot("duplicate", lost.candidate, answer.hits[first - 1] if first else None, first, standing, lost.by)
-    stage: SpotStage = "min_score" if lost.stage == "min_score" else "limit"
+    stage: SpotStage = lost.stage if lost.stage in ("min_score", "abstain") else "limit"
     return Spot(stage, lost.candidate, standing=standing)
 
 

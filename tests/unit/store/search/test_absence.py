@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from memoryd.store.search.absence import explain_absence
-from memoryd.store.search.answer import Candidate, Lost
+from memoryd.store.search.absence import explain_absence, is_absent
+from memoryd.store.search.answer import Candidate, Lost, Stage
 
 
-def lost(score: float) -> Lost:
-    return Lost(Candidate(1, {}, score, relevance=score), "min_score")
+def lost(score: float, stage: Stage = "min_score") -> Lost:
+    return Lost(Candidate(1, {}, score, relevance=score), stage)
 
 
 def test_what_scores_too_little_is_told() -> None:
-    absence = explain_absence([], [lost(0.12), lost(0.07)], 0.2, filtered=False, limit=6)
+    absence = explain_absence([], [lost(0.12), lost(0.07)], 0.2, 0.1, filtered=False, limit=6)
     assert absence
     assert absence.best_score == 0.12
     assert "the best of 2 candidates scores 0.12, less than min_score 0.20" in absence.reason
@@ -18,16 +18,31 @@ def test_what_scores_too_little_is_told() -> None:
 
 
 def test_nothing_to_be_found_is_told() -> None:
-    absence = explain_absence([], [], 0.2, filtered=False, limit=6)
+    absence = explain_absence([], [], 0.2, 0.1, filtered=False, limit=6)
     assert absence
     assert absence.reason == "nothing in this memory has these words or this meaning"
 
 
 def test_filters_are_held_responsible() -> None:
-    absence = explain_absence([], [], 0.2, filtered=True, limit=6)
+    absence = explain_absence([], [], 0.2, 0.1, filtered=True, limit=6)
     assert absence
     assert "filters" in absence.reason
 
 
 def test_who_asks_for_no_hits_gets_no_excuse() -> None:
-    assert explain_absence([], [lost(0.5)], 0.2, filtered=False, limit=0) is None
+    assert explain_absence([], [lost(0.5)], 0.2, 0.1, filtered=False, limit=0) is None
+
+
+def test_too_little_to_go_by_is_told() -> None:
+    absence = explain_absence([], [lost(0.09, "abstain"), lost(0.07, "abstain")], 0.05, 0.1, filtered=False, limit=6)
+    assert absence
+    assert "the best of 2 candidates has a relevance of 0.090, less than 0.1 (search.abstain)" in absence.reason
+    assert absence.best_score == 0.09
+
+
+def test_age_makes_no_answer_absent() -> None:
+    old = Candidate(1, {}, 0.11, relevance=0.11, decay=0.5)
+    assert not is_absent([old], 0.1)
+    assert is_absent([old], 0.12)
+    assert is_absent([], 0.1)
+    assert not is_absent([], 0.0)

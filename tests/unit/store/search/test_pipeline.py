@@ -12,6 +12,7 @@ from memoryd.store.errors import EmbedderUnavailable
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import Answer
+from memoryd.store.search.noise import Noise, noise_record
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import Decay, SearchQuery, SearchSettings
 from tests.support.documents import make_document
@@ -166,6 +167,22 @@ def test_min_score_cuts_the_tail(ledger: Ledger, meaning: Meaning) -> None:
     kept = ask(ledger, "billing service", meaning, limit=100, min_score=bar).hits
     assert [hit.id for hit in kept] == [hit.id for hit in whole if hit.score >= bar]
     assert ask(ledger, "billing service", meaning, replace(PLAIN, min_score=1.1)).hits == []
+
+
+def test_an_answer_that_nothing_speaks_for_is_empty(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    best = max(hit.candidate.relevance for hit in ask(ledger, "billing service", meaning).hits)
+    doubtful = replace(PLAIN, abstain=best + 0.01)
+    assert ask(ledger, "billing service", meaning, doubtful).hits  # how noise looks here is not known yet
+    measured = noise_record({"latin": Noise({"words": 0.0, "trigram": 0.0, "vector": 0.0})}, 10)
+    ledger.database.remember(f"noise:{meaning.embedder.identity.fingerprint}", measured)
+    answer = ask(ledger, "billing service", meaning, doubtful)
+    assert answer.hits == []
+    assert {lost.stage for lost in answer.lost} == {"abstain"}
+    assert answer.absence
+    assert "search.abstain" in answer.absence.reason
+    assert ask(ledger, "billing service", meaning, replace(PLAIN, abstain=best - 0.01)).hits
+    assert ask(ledger, "billing service", meaning, doubtful, min_score=0.0).hits  # who asks for all gets all
 
 
 def test_same_text_is_answered_once(ledger: Ledger, meaning: Meaning) -> None:

@@ -12,6 +12,7 @@ from memoryd.store.errors import EmbedderUnavailable
 from memoryd.store.model import Superseding
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import Answer
+from memoryd.store.search.noise import Noise, noise_record
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import Decay, Mmr, SearchQuery, SearchSettings
 from memoryd.store.search.why_not.case import Case, Remembered
@@ -136,6 +137,19 @@ def test_what_a_hundred_hits_would_not_reach_has_no_limit_for_a_remedy(ledger: L
     finding = solve(open_case(ledger, "boat", "103.md", replace(PLAIN, candidates=200)))
     assert (finding.verdict, finding.place) == ("limit", 103)
     assert not [each for each in changes(finding) if "limit" in each]
+
+
+def test_where_nothing_is_returned_the_remedy_is_a_min_score(ledger: Ledger) -> None:
+    put_boats(ledger)
+    measured = noise_record({"latin": Noise({"words": 0.0, "trigram": 0.0})}, 9)
+    meaning = Meaning(ledger)
+    generation = ledger.generations.active()
+    assert generation
+    ledger.database.remember(f"noise:{generation.fingerprint}", measured)
+    finding = solve(open_case(ledger, "boat sail", "5.md", replace(PLAIN, abstain=0.95), meaning=meaning))
+    assert finding.verdict == "abstained"
+    assert "less than search.abstain 0.95" in finding.explanation
+    assert any(remedy.keys() == {"min_score"} for remedy in changes(finding))
 
 
 def test_below_min_score_the_remedy_is_the_score(ledger: Ledger) -> None:
