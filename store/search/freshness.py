@@ -1,8 +1,9 @@
 """Of two dated notes that say alike things of what was asked, the newer one first.
 
 Age alone cannot tell a note that is out of date from one that is merely old: a decay that is strong enough for the
-first buries the second. But where a newer note's best passage is like the older one's, and the query fits it nearly
-as well, both answer, and what was true once should not come before what is true now.
+first buries the second. But where a newer note has the query's words no less than the older one, its best passage is
+like the older one's, and it scores nearly as much, both answer, and what was true once should not come before what is
+true now.
 """
 
 from __future__ import annotations
@@ -66,7 +67,15 @@ def order_pairs(candidates: Sequence[Candidate], alike: set[tuple[int, int]]) ->
 def _rivals(older: Candidate, newer: Candidate, nearly: float) -> bool:
     if older.age_days is None or newer.age_days is None:
         return False  # what is evergreen has no age
-    return newer.age_days < older.age_days and newer.score >= nearly * older.score
+    return (
+        newer.age_days < older.age_days
+        and newer.score >= nearly * older.score
+        and _words_share(newer) >= _words_share(older)
+    )
+
+
+def _words_share(candidate: Candidate) -> float:
+    return candidate.legs["words"].share if "words" in candidate.legs else 0.0
 
 
 def _best_passages(sql: sqlite3.Connection, candidates: Iterable[Candidate], index: VectorIndex) -> dict[int, Vectors]:

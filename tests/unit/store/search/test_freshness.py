@@ -56,13 +56,20 @@ def test_newer_one_goes_before_the_older_one(ledger: Ledger, index: MemoryVector
     old, other, new = (
         candidate(ledger, OLD, 0.5, 100),
         candidate(ledger, OTHER, 0.45, 1),
-        candidate(ledger, NEW, 0.4, 3),
+        candidate(ledger, NEW, 0.44, 3),
     )
     assert order(ledger, index, old, other, new) == [NEW, OLD, OTHER]
 
 
 def test_what_says_something_else_stays(ledger: Ledger, index: MemoryVectors) -> None:
     assert order(ledger, index, candidate(ledger, OLD, 0.5, 100), candidate(ledger, OTHER, 0.49, 1)) == [OLD, OTHER]
+
+
+def test_what_has_the_words_less_stays(ledger: Ledger, index: MemoryVectors) -> None:
+    old, new = candidate(ledger, OLD, 0.5, 100), candidate(ledger, NEW, 0.49, 1)
+    worded = replace(old, legs={**NEAR, "words": LegRank(1, 1.0, 0.3)})
+    assert order(ledger, index, worded, new) == [OLD, NEW]
+    assert order(ledger, index, worded, replace(new, legs=worded.legs)) == [NEW, OLD]
 
 
 def test_what_fits_the_query_much_less_stays(ledger: Ledger, index: MemoryVectors) -> None:
