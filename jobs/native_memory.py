@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 _DONT_NEED: Final = 4  # MADV_DONTNEED: the pages are dropped, the addresses stay valid
-_LARGE_BYTES: Final = 2**20  # from here on a block of its own, given back the moment it is freed
+_LARGE_BYTES: Final = 2 * 2**20  # from here on a block of its own, given back the moment it is freed
 _TRIM_THRESHOLD: Final = -1  # mallopt's M_TRIM_THRESHOLD …
 _MMAP_THRESHOLD: Final = -3  # … and M_MMAP_THRESHOLD
 
