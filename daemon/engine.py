@@ -32,8 +32,9 @@ from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.meaning import Models
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.spare_memory import SpareMemory
 from memoryd.jobs.verify import Verifier
-from memoryd.jobs.worker import Worker
+from memoryd.jobs.worker import Facts, Worker
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
@@ -122,7 +123,8 @@ class Engine:
         )
         self.first_look_due = False  # at whether the stores are in step, once the index is current
         self.measures = Measures(clock)
-        self.worker.on_jobs = self.measures.note_jobs
+        self.spare_memory = SpareMemory()
+        self.worker.on_jobs = self._note_jobs
         self.vectorizer.on_written = self.measures.note_vectors
 
     # -- life, in order: start goes down, stop goes up ----------------------------------------------------
@@ -141,9 +143,11 @@ class Engine:
         self.semantics.start()
         self._set_schedule()
         self.schedule.start()
+        self.spare_memory.start()
 
     def stop(self, timeout: float) -> list[str]:
         """Stop at the next boundary; returns the lanes that did not reach one in time."""
+        self.spare_memory.stop()
         self.schedule.stop()
         self.ingestion.stop(for_good=True)
         late = self.worker.stop(timeout)
@@ -282,6 +286,10 @@ class Engine:
     def _begin_ledger_anew(self, move_away: Callable[[], object]) -> None:
         self.database.begin_anew(move_away)
         self._ledger_is_new = True
+
+    def _note_jobs(self, kind: str, count: int, seconds: float, facts: Facts | None) -> None:
+        self.measures.note_jobs(kind, count, seconds, facts)
+        self.spare_memory.note_work()
 
     def _wake_lanes(self) -> None:
         self.queue.notify()

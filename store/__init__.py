@@ -9,3 +9,8 @@ import os
 # numpy's threads spin between two products and take the core that the embedder needs; a query's product is small.
 # Read when numpy is first imported, and everything that imports it goes through here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Arrow's own allocator keeps pages for every thread that ever freed one of its buffers, and LanceDB's threads come and
+# go: 20 to 40 KB more for each write, for ever. Through the C library what is free is free. Read when pyarrow is first
+# imported.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -39,6 +39,7 @@ TURN_S = 8.0  # seconds of indexing between two turns of llama.cpp
 QUERY_BLOCK = 20
 NEW_CHUNKS = 40  # indexed while queries are asked
 STARTS = 3
+IDLE_S = 30.0  # what work has left in memory is given back within 20 s
 CLI_RUNS = 8
 
 
@@ -92,7 +93,7 @@ def measure_daemon(arguments: argparse.Namespace, model: Path, result: dict[str,
             result["search"] = measure_search(daemon, model, queries)
             result["search"]["while_indexing"] = measure_search_while_indexing(daemon)
             result["save"] = measure_saves(daemon, arguments.saves)
-            time.sleep(2)
+            time.sleep(IDLE_S)
             result["memory"] = {"peak_mb": daemon.memory_mb("VmHWM"), "idle_mb": daemon.memory_mb("VmRSS")}
             result["start"] = measure_starts(daemon, extra)
             daemon = result["start"].pop("daemon")
