@@ -24,8 +24,8 @@ Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
 EXACT_ROWS = 200_000
+ALIKE = 20_000  # rows that are looked at beyond their signs, where there are more than EXACT_ROWS
 _FIRST_ROWS = 1024
-_ALIKE = 20_000  # rows that are looked at beyond their signs, where there are more than EXACT_ROWS
 _ALIKE_A_MATCH = 50  # and for each match that is wanted
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
@@ -47,10 +47,11 @@ class Mirror:
         folder: Path | None = None,
         capacity: int = _FIRST_ROWS,
         exact_rows: int = EXACT_ROWS,
+        alike: int = ALIKE,
     ) -> None:
         """``folder``: where vectors are kept as they were written, if that is in float32; None: in memory."""
         self._lock = threading.Lock()
-        self._exact_rows = exact_rows
+        self._exact_rows, self._alike = exact_rows, alike
         self._rows: dict[int, int] = {}  # passage id -> row
         self._places: dict[int, int] = {}  # document -> its place in a list of all that there ever were
         capacity = max(capacity, _FIRST_ROWS)
@@ -123,7 +124,7 @@ class Mirror:
         with self._lock:
             rows = self._rows_of(documents)
             if _count(rows) > self._exact_rows:
-                rows = self._most_alike(vector, max(_ALIKE, _ALIKE_A_MATCH * limit), rows)
+                rows = self._most_alike(vector, max(self._alike, _ALIKE_A_MATCH * limit), rows)
             rows = self._not_ruled_out(vector, limit, rows)
             best, exact = self._compare_whole(vector, limit, rows)
             ids = self._ids[best]

@@ -8,12 +8,12 @@ LanceDB's own search takes a second for 350,000 rows without an index, and the m
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import structlog
@@ -214,7 +214,7 @@ class LanceVectors:
         held.checkout(version)
         schema = table_schema(self._dimension, self._wanted)
         table = None
-        for rows in held.search().select(["id", "document", "vector"]).to_batches(_CONVERTED_ROWS):
+        for rows in _portions(held.search().select(["id", "document", "vector"]).to_batches(_SCAN_ROWS)):
             ids, documents = rows["id"].to_pylist(), rows["document"].to_pylist()
             vectors = kept_vectors(rows, self._dimension)
             if self._wanted == "float32":
@@ -293,3 +293,17 @@ class LanceVectors:
         except StoreCorrupt as error:
             self.on_damage(error)
             raise
+
+
+def _portions(batches: Iterable[Any]) -> Iterator[Any]:
+    """The same rows in fewer tables: LanceDB reads each of its files by itself, however small."""
+    import pyarrow as pa
+
+    gathered: list[Any] = []
+    for batch in batches:
+        gathered.append(batch)
+        if sum(each.num_rows for each in gathered) >= _CONVERTED_ROWS:
+            yield pa.Table.from_batches(gathered)
+            gathered = []
+    if gathered:
+        yield pa.Table.from_batches(gathered)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import lancedb
 import numpy as np
 import pytest
 
-from memoryd.store.errors import StoreCorrupt, StoreUnavailable
+from memoryd.store.errors import StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.failpoints import arm
 from memoryd.store.lance import stored_rows, table_path
 from memoryd.store.precision import enlarge, restore, shrink
 from memoryd.store.protocols import VectorIndex, Vectors
@@ -412,6 +413,88 @@ def test_answers_are_the_same_beyond_the_mirror(tmp_path: Path) -> None:
             matches = outgrown.search(query, 20, documents)
             assert [match.passage_id for match in matches] == [match.passage_id for match in expected]
             assert [m.cosine for m in matches] == pytest.approx([m.cosine for m in expected], abs=1e-5)
+
+
+# -- another precision ----------------------------------------------------------------------------------------
+
+
+def rough(rows: int) -> Vectors:
+    """Vectors of which 8 bits lose something."""
+    matrix = np.random.default_rng(8).normal(size=(rows, DIMENSION)).astype(np.float32)
+    return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
+
+
+def nothing_known(_ids: Sequence[int]) -> dict[int, Vectors]:
+    return {}
+
+
+@pytest.mark.parametrize("mirror_rows", [1000, -1])
+def test_converted_to_8_bits_and_back_every_row_is_there(tmp_path: Path, mirror_rows: int) -> None:
+    vectors = rough(300)
+    index = LanceVectors(tmp_path, "f1", DIMENSION, mirror_rows=mirror_rows)
+    index.upsert(range(300), [identity % 3 for identity in range(300)], vectors)
+    assert not index.is_convertible()
+    index = LanceVectors(tmp_path, "f1", DIMENSION, precision="int8", mirror_rows=mirror_rows)
+    assert index.is_convertible()
+    assert index.vectors([7])[7].tolist() == vectors[7].tolist()
+    assert index.convert(nothing_known) == set()
+    assert not index.is_convertible()
+    assert index.vectors([7])[7].tolist() == enlarge(shrink(vectors[7:8]))[0].tolist()
+    index.upsert([300], [1], vectors[:1])
+    index.delete([299])
+    answered: list[int] = []
+
+    def read(ids: Sequence[int]) -> dict[int, Vectors]:
+        answered.append(len(found(index, vectors[5], 1000)))  # it is searched meanwhile
+        return {identity: vectors[identity % 300] for identity in ids}
+
+    index = LanceVectors(tmp_path, "f1", DIMENSION, mirror_rows=mirror_rows)
+    assert index.convert(read) == set()
+    assert answered == [300]
+    assert index.ids() == {*range(299), 300}
+    assert all(
+        np.array_equal(vector, vectors[identity % 300]) for identity, vector in index.vectors(range(301)).items()
+    )
+    assert found(index, vectors[5], 5, {2}) == found(LanceVectors(tmp_path, "f1", DIMENSION), vectors[5], 5, {2})
+    index.compact()
+    assert index.stats().rows == 300
+
+
+def test_what_nobody_knows_in_full_is_left_out_of_a_conversion(tmp_path: Path) -> None:
+    vectors = rough(9)
+    LanceVectors(tmp_path, "f1", DIMENSION, precision="int8").upsert(range(9), [1] * 9, vectors)
+    index = LanceVectors(tmp_path, "f1", DIMENSION)
+    assert index.convert(lambda ids: {identity: vectors[identity] for identity in ids if identity != 4}) == {4}
+    assert index.ids() == set(range(9)) - {4}
+    assert index.vectors([4, 5]).keys() == {5}
+
+
+def test_empty_table_is_converted(tmp_path: Path) -> None:
+    LanceVectors(tmp_path, "f1", DIMENSION)
+    LanceVectors(tmp_path, "f1", DIMENSION, precision="int8").convert(nothing_known)
+    index = LanceVectors(tmp_path, "f1", DIMENSION, precision="int8")
+    assert not index.is_convertible()
+    assert index.ids() == set()
+
+
+def test_conversion_that_fails_changes_nothing(tmp_path: Path) -> None:
+    vectors = rough(300)
+    LanceVectors(tmp_path, "f1", DIMENSION).upsert(range(300), [1] * 300, vectors)
+    index = LanceVectors(tmp_path, "f1", DIMENSION, precision="int8")
+    arm("vectors.convert.begun=full@1-1")
+    try:
+        with pytest.raises(StoreFull):
+            index.convert(nothing_known)
+        for looked_at in (index, LanceVectors(tmp_path, "f1", DIMENSION, precision="int8")):
+            assert looked_at.is_convertible()
+            assert looked_at.vectors([7])[7].tolist() == vectors[7].tolist()
+            assert looked_at.ids() == set(range(300))
+        index.delete([299])
+        assert index.convert(nothing_known) == set()
+    finally:
+        arm("")
+    assert not LanceVectors(tmp_path, "f1", DIMENSION, precision="int8").is_convertible()
+    assert index.ids() == set(range(299))
 
 
 def damage_manifests(table: Path) -> None:
