@@ -122,6 +122,12 @@ class Embedder:
         default=0,
         metadata=about("Numbers of each vector that are kept; 0: all. For models that were trained for it.", 0, 16_384),
     )
+    precision: str = field(
+        default="float32",
+        metadata=about(
+            "What a number of a vector is kept in; int8: a quarter of the disk.", choices=("float32", "int8")
+        ),
+    )
     timeout_s: float = field(
         default=30.0, metadata=about("Seconds that a service has for a batch of notes.", above=0, high=600)
     )

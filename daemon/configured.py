@@ -9,6 +9,7 @@ from memoryd.jobs.index_text import IndexSettings
 from memoryd.jobs.llm.protocol import LanguageModel
 from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.workspace import Workspace
+from memoryd.store.precision import Precision
 
 
 def configured_workspaces(config: Config) -> dict[str, Workspace]:
@@ -28,6 +29,10 @@ def configured_workspaces(config: Config) -> dict[str, Workspace]:
 
 def configured_indexing(config: Config) -> IndexSettings:
     return IndexSettings(config.index.chunk_tokens, config.index.overlap_tokens, config.index.max_file_bytes)
+
+
+def configured_precision(config: Config) -> Precision:
+    return "int8" if config.embedder.precision == "int8" else "float32"
 
 
 def configured_hypotheses(config: Config, llm: LanguageModel) -> Hypotheses:

@@ -13,7 +13,12 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
-from memoryd.daemon.configured import configured_hypotheses, configured_indexing, configured_workspaces
+from memoryd.daemon.configured import (
+    configured_hypotheses,
+    configured_indexing,
+    configured_precision,
+    configured_workspaces,
+)
 from memoryd.daemon.events import Events
 from memoryd.daemon.ingestion import Ingestion
 from memoryd.daemon.instance import InstanceLock
@@ -90,7 +95,15 @@ class Engine:
         self.transcripts = Transcripts(self.database, self.documents)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
-        self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
+        self.semantics = Semantics(
+            models,
+            paths.vectors_dir,
+            self.generations,
+            self.queue,
+            clock,
+            self.healer,
+            configured_precision(config),
+        )
         self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = configured_hypotheses(config, self.llm)
         self.reranker = make_reranker(config, paths.models_dir)
@@ -242,6 +255,8 @@ class Engine:
 
     def is_indexed(self, waiting: set[str]) -> bool:
         if waiting & {"reconcile", "index", "resplit"} or not self.semantics.settled():
+            return False
+        if self.semantics.convertible() and "maintain" in waiting:
             return False
         if self.semantics.can_fill() and ("fill" in waiting or self.semantics.is_filled()):
             return False

@@ -12,9 +12,9 @@ from memoryd.jobs.look import Look, Place, Stores
 from memoryd.store.errors import MemorydError, StoreCorrupt
 from memoryd.store.generations import Generation
 from memoryd.store.lance import stored_rows
+from memoryd.store.precision import Small, are_sound, shrink
 from memoryd.store.protocols import Vectors
 
-_LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, in float32
 _LOOKS = 3  # at files that are compacted away meanwhile
 
 Wanted = dict[int, tuple[int, bytes]]  # passage -> its document, hash of its text
@@ -75,16 +75,21 @@ def _compare_again(
     return compare_vectors(stores, generation, wanted, marks, light=light)
 
 
-def _stale(stores: Stores, generation: Generation, wanted: Wanted, ids: list[int], matrix: Vectors) -> Iterator[int]:
-    """The passages whose vector is not of length 1, or not the one that was computed for their text."""
-    lengths = np.linalg.norm(matrix, axis=1)
+def _stale(
+    stores: Stores, generation: Generation, wanted: Wanted, ids: list[int], matrix: Vectors | Small
+) -> Iterator[int]:
+    """The passages whose vector cannot have been written, or is not the one that was computed for their text."""
+    sound = are_sound(matrix)
     ours = [(row, passage) for row, passage in enumerate(ids) if passage in wanted]
     kept = stores.cache.peek(generation.fingerprint, (wanted[passage][1] for _, passage in ours))
     for row, passage in ours:
         computed = kept.get(wanted[passage][1])
-        is_unit = abs(float(lengths[row]) - 1.0) <= _LENGTH_TOLERANCE  # not so of NaN
-        if not is_unit or (computed is not None and not np.array_equal(matrix[row], computed)):
+        if not sound[row] or (computed is not None and not _is_kept_as(matrix[row], computed)):
             yield passage
+
+
+def _is_kept_as(numbers: Vectors | Small, vector: Vectors) -> bool:
+    return np.array_equal(numbers, shrink(vector[None])[0] if numbers.dtype == np.int8 else vector)
 
 
 def read_marks(stores: Stores, generation: Generation) -> dict[int, int]:

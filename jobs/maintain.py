@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
+from memoryd.jobs.conversion import convert_vectors
 from memoryd.jobs.semantics import Semantics
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
@@ -79,6 +80,7 @@ class Upkeep:
         failures: list[MemorydError] = []
         for step in (
             self._look_for_damage,
+            self._convert_vectors,
             self._compact_vectors,
             self._merge_keywords,
             self._prune_cache,
@@ -99,6 +101,13 @@ class Upkeep:
         self._database.check(_CHECK_SECONDS)
         self._cache.check(_CHECK_SECONDS)
         return {}
+
+    def _convert_vectors(self) -> dict[str, int]:
+        lost = 0
+        for meaning in self._semantics.convertible():
+            lost += convert_vectors(meaning, self._generations, self._cache)
+            self._semantics.enqueue_missing(meaning)
+        return {"vectors_to_embed_again": lost} if lost else {}
 
     def _compact_vectors(self) -> dict[str, int]:
         removed = 0

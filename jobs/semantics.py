@@ -23,6 +23,7 @@ from memoryd.jobs.turns import Turns
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.lance import table_path
+from memoryd.store.precision import Precision
 from memoryd.store.protocols import Clock, Embedder, Hold, VectorIndex
 from memoryd.store.queue import Queue
 from memoryd.store.sqlite_file import ignore_damage
@@ -43,6 +44,7 @@ class Semantics:
         queue: Queue,
         clock: Clock,
         healer: Healer,
+        precision: Precision = "float32",
     ) -> None:
         self._models = models
         self._folder = folder
@@ -50,6 +52,7 @@ class Semantics:
         self._queue = queue
         self._clock = clock
         self._healer = healer
+        self._precision = precision
         self._changing = threading.RLock()  # of what follows: by the semantics thread, the embed lane, and requests
         self._serving: Meaning | None = None
         self._filling: Meaning | None = None
@@ -225,6 +228,16 @@ class Semantics:
 
     def in_use(self) -> list[Meaning]:
         return [meaning for meaning in (self._serving, self._filling) if meaning]
+
+    def convertible(self) -> list[Meaning]:
+        """Those whose vectors are kept in another precision than the configured one."""
+        return [meaning for meaning in self.in_use() if meaning.vectors.is_convertible()]
+
+    def enqueue_missing(self, meaning: Meaning) -> None:
+        """Queue what a generation lacks of the passages that there are."""
+        filling = self._filling
+        is_filling = filling is not None and filling.generation.id == meaning.generation.id
+        self._enqueue("fill" if is_filling else "embed", meaning.generation)
 
     # -- for the healing, on the embed lane ---------------------------------------------------------------
 
@@ -425,14 +438,21 @@ class Semantics:
         """Open the generation's vectors and make the ledger's marks true; a damaged table is begun anew."""
 
         def open_table() -> tuple[LanceVectors, set[int]]:
-            report = self._healer.report
-            table = LanceVectors(self._folder, generation.fingerprint, generation.dimension, on_damage=report)
+            table = LanceVectors(
+                self._folder,
+                generation.fingerprint,
+                generation.dimension,
+                precision=self._precision,
+                on_damage=self._healer.report,
+            )
             return table, table.ids()
 
         index, held = self._healer.open("vectors", self._table(generation), open_table)
         marked = self._generations.marked(generation.id)
         self._generations.unmark(generation.id, marked - held)
         index.delete(held - marked)
+        if index.is_convertible():
+            self._queue.enqueue("maintain", afresh=False)
         return index
 
     def _enqueue(self, kind: str, generation: Generation) -> int:

@@ -223,6 +223,13 @@ class Generations:
         with self._database.read() as sql:
             return {row[0] for row in sql.execute("SELECT passage_id FROM vectors WHERE generation = ?", (generation,))}
 
+    def hashes(self, passages: Sequence[int]) -> dict[int, bytes]:
+        """Of which text each of these passages wants the vector."""
+        one = "SELECT text_hash FROM passages WHERE id = ? AND text_hash IS NOT NULL"
+        with self._database.read() as sql:
+            found = {passage: sql.execute(one, (passage,)).fetchone() for passage in passages}
+        return {passage: row[0] for passage, row in found.items() if row}
+
     def hashes_in_use(self) -> set[bytes]:
         with self._database.read() as sql:
             rows = sql.execute("SELECT DISTINCT text_hash FROM passages WHERE text_hash IS NOT NULL")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.failpoints import failpoint
 from memoryd.store.left_out import left_out
+from memoryd.store.precision import PRECISIONS, Precision, Small, restore, shrink
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
 
@@ -27,8 +28,8 @@ _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine'
 
 def stored_rows(
     folder: Path, fingerprint: str, dimension: int, *, with_vectors: bool = True
-) -> Iterator[tuple[list[int], list[int], Vectors]]:
-    """What a generation has on disk at this moment, in portions: ids, documents, vectors (or none of them).
+) -> Iterator[tuple[list[int], list[int], Vectors | Small]]:
+    """What a generation has on disk at this moment, in portions: ids, documents, vectors (or none of them) as kept.
 
     Reads the files anew, past the mirror and past what an open table remembers. Writes nothing.
     """
@@ -41,10 +42,8 @@ def stored_rows(
             return
         table = database.open_table(table_name(fingerprint))
         for rows in table.search().select(columns).to_batches(_SCAN_ROWS):
-            matrix = np.empty((rows.num_rows, 0), np.float32)
-            if with_vectors:
-                flat = rows["vector"].flatten().to_numpy(zero_copy_only=False)
-                matrix = np.asarray(flat, np.float32).reshape(-1, dimension)
+            none: Vectors = np.empty((rows.num_rows, 0), np.float32)
+            matrix = kept_numbers(rows, dimension) if with_vectors else none
             yield rows["id"].to_pylist(), rows["document"].to_pylist(), matrix
 
 
@@ -73,10 +72,35 @@ def drop_table(folder: Path, fingerprint: str) -> int:
     return held
 
 
-def table_schema(dimension: int) -> Any:
+def table_schema(dimension: int, precision: Precision) -> Any:
     import pyarrow as pa
 
-    return pa.schema([("id", pa.int64()), ("document", pa.int64()), ("vector", pa.list_(pa.float32(), dimension))])
+    number = pa.int8() if precision == "int8" else pa.float32()
+    return pa.schema([("id", pa.int64()), ("document", pa.int64()), ("vector", pa.list_(number, dimension))])
+
+
+def table_rows(ids: Sequence[int], documents: Sequence[int], vectors: Vectors, precision: Precision) -> Any:
+    """The rows that keep these vectors."""
+    import pyarrow as pa
+
+    schema = table_schema(vectors.shape[1], precision)
+    numbers = shrink(vectors) if precision == "int8" else vectors
+    flat = pa.array(numbers.ravel(), schema.field("vector").type.value_type)
+    columns = [pa.array(ids, pa.int64()), pa.array(documents, pa.int64())]
+    return pa.table([*columns, pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])], schema=schema)
+
+
+def kept_numbers(rows: Any, dimension: int) -> Vectors | Small:
+    """The vectors of rows that were read, in the numbers that they are kept in."""
+    column = rows["vector"]
+    flat = (column.combine_chunks() if hasattr(column, "combine_chunks") else column).flatten()
+    numbers: Vectors | Small = flat.to_numpy(zero_copy_only=False).reshape(-1, dimension)
+    return numbers
+
+
+def kept_vectors(rows: Any, dimension: int) -> Vectors:
+    """The vectors of rows that were read; a copy."""
+    return restore(kept_numbers(rows, dimension)).copy()
 
 
 def connect(folder: Path) -> Any:
@@ -88,17 +112,19 @@ def connect(folder: Path) -> Any:
     return lancedb.connect(folder, session=lancedb.Session(_CACHE_BYTES, _CACHE_BYTES))
 
 
-def open_or_create(folder: Path, name: str, dimension: int) -> Any:
+def open_or_create(folder: Path, name: str, dimension: int, precision: Precision) -> tuple[Any, Precision]:
+    """The table, and the precision that it has: where it is there already, maybe not the one that is wanted."""
     database = connect(folder)
     if name not in database.list_tables().tables:
         failpoint("vectors.create.before")
-        table = database.create_table(name, schema=table_schema(dimension))
+        table = database.create_table(name, schema=table_schema(dimension, precision))
         failpoint("vectors.create.after")
-        return table
+        return table, precision
     table = database.open_table(name)
-    if table.schema != table_schema(dimension):
-        raise damaged(table_path(folder, name.removeprefix("vectors_")), "its columns are not the ones that we write")
-    return table
+    for held in PRECISIONS:
+        if table.schema == table_schema(dimension, held):
+            return table, held
+    raise damaged(table_path(folder, name.removeprefix("vectors_")), "its columns are not the ones that we write")
 
 
 @contextmanager

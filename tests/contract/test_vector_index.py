@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import lancedb
 import numpy as np
 import pytest
 
-from memoryd.store.errors import StoreCorrupt, StoreUnavailable
+from memoryd.store.errors import StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.failpoints import arm
 from memoryd.store.lance import stored_rows, table_path
+from memoryd.store.precision import enlarge, restore, shrink
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.vectors import LanceVectors
 from tests.support.memory_vectors import MemoryVectors
@@ -24,6 +26,8 @@ MAKERS: dict[str, MakeIndex] = {
     "memory": lambda _folder: MemoryVectors(DIMENSION),
     "lance": lambda folder: LanceVectors(folder, "f1", DIMENSION),
     "lance-unmirrored": lambda folder: LanceVectors(folder, "f1", DIMENSION, mirror_rows=-1),
+    "lance-int8": lambda folder: LanceVectors(folder, "f1", DIMENSION, precision="int8"),
+    "lance-int8-unmirrored": lambda folder: LanceVectors(folder, "f1", DIMENSION, precision="int8", mirror_rows=-1),
 }
 DURABLE = {name: make for name, make in MAKERS.items() if name != "memory"}
 
@@ -39,8 +43,9 @@ def make_durable(request: pytest.FixtureRequest) -> MakeIndex:
 
 
 def unit(rows: int, seed: int = 0) -> Vectors:
+    """Vectors that lose nothing in 8 bits: every index gives them back to the last bit."""
     matrix = np.random.default_rng(seed).normal(size=(rows, DIMENSION)).astype(np.float32)
-    return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
+    return enlarge(shrink(matrix))
 
 
 def fill(index: VectorIndex, rows: int = 20, document: int = 1, first: int = 0) -> Vectors:
@@ -298,7 +303,7 @@ def test_stats_tell_rows_and_bytes(index: VectorIndex) -> None:
     fill(index)
     stats = index.stats()
     assert stats.rows == 20
-    assert stats.bytes >= 20 * DIMENSION * 4
+    assert stats.bytes >= 20 * DIMENSION
     assert stats.versions >= 1
     assert stats.fragments >= 1
 
@@ -378,7 +383,7 @@ def test_stored_rows_are_those_on_disk_and_not_those_remembered(make_durable: Ma
     ((ids, documents, matrix),) = stored_rows(tmp_path, "f1", DIMENSION)
     assert ids == [row for row in range(20) if row != 3]
     assert set(documents) == {1}
-    assert np.array_equal(matrix, np.delete(vectors, 3, axis=0))
+    assert np.array_equal(restore(matrix), np.delete(vectors, 3, axis=0))
     ((ids, _, matrix),) = stored_rows(tmp_path, "f1", DIMENSION, with_vectors=False)
     assert (len(ids), matrix.size) == (19, 0)
     index.reopen()
@@ -408,6 +413,88 @@ def test_answers_are_the_same_beyond_the_mirror(tmp_path: Path) -> None:
             matches = outgrown.search(query, 20, documents)
             assert [match.passage_id for match in matches] == [match.passage_id for match in expected]
             assert [m.cosine for m in matches] == pytest.approx([m.cosine for m in expected], abs=1e-5)
+
+
+# -- another precision ----------------------------------------------------------------------------------------
+
+
+def rough(rows: int) -> Vectors:
+    """Vectors of which 8 bits lose something."""
+    matrix = np.random.default_rng(8).normal(size=(rows, DIMENSION)).astype(np.float32)
+    return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
+
+
+def nothing_known(_ids: Sequence[int]) -> dict[int, Vectors]:
+    return {}
+
+
+@pytest.mark.parametrize("mirror_rows", [1000, -1])
+def test_converted_to_8_bits_and_back_every_row_is_there(tmp_path: Path, mirror_rows: int) -> None:
+    vectors = rough(300)
+    index = LanceVectors(tmp_path, "f1", DIMENSION, mirror_rows=mirror_rows)
+    index.upsert(range(300), [identity % 3 for identity in range(300)], vectors)
+    assert not index.is_convertible()
+    index = LanceVectors(tmp_path, "f1", DIMENSION, precision="int8", mirror_rows=mirror_rows)
+    assert index.is_convertible()
+    assert index.vectors([7])[7].tolist() == vectors[7].tolist()
+    assert index.convert(nothing_known) == set()
+    assert not index.is_convertible()
+    assert index.vectors([7])[7].tolist() == enlarge(shrink(vectors[7:8]))[0].tolist()
+    index.upsert([300], [1], vectors[:1])
+    index.delete([299])
+    answered: list[int] = []
+
+    def read(ids: Sequence[int]) -> dict[int, Vectors]:
+        answered.append(len(found(index, vectors[5], 1000)))  # it is searched meanwhile
+        return {identity: vectors[identity % 300] for identity in ids}
+
+    index = LanceVectors(tmp_path, "f1", DIMENSION, mirror_rows=mirror_rows)
+    assert index.convert(read) == set()
+    assert answered == [300]
+    assert index.ids() == {*range(299), 300}
+    assert all(
+        np.array_equal(vector, vectors[identity % 300]) for identity, vector in index.vectors(range(301)).items()
+    )
+    assert found(index, vectors[5], 5, {2}) == found(LanceVectors(tmp_path, "f1", DIMENSION), vectors[5], 5, {2})
+    index.compact()
+    assert index.stats().rows == 300
+
+
+def test_what_nobody_knows_in_full_is_left_out_of_a_conversion(tmp_path: Path) -> None:
+    vectors = rough(9)
+    LanceVectors(tmp_path, "f1", DIMENSION, precision="int8").upsert(range(9), [1] * 9, vectors)
+    index = LanceVectors(tmp_path, "f1", DIMENSION)
+    assert index.convert(lambda ids: {identity: vectors[identity] for identity in ids if identity != 4}) == {4}
+    assert index.ids() == set(range(9)) - {4}
+    assert index.vectors([4, 5]).keys() == {5}
+
+
+def test_empty_table_is_converted(tmp_path: Path) -> None:
+    LanceVectors(tmp_path, "f1", DIMENSION)
+    LanceVectors(tmp_path, "f1", DIMENSION, precision="int8").convert(nothing_known)
+    index = LanceVectors(tmp_path, "f1", DIMENSION, precision="int8")
+    assert not index.is_convertible()
+    assert index.ids() == set()
+
+
+def test_conversion_that_fails_changes_nothing(tmp_path: Path) -> None:
+    vectors = rough(300)
+    LanceVectors(tmp_path, "f1", DIMENSION).upsert(range(300), [1] * 300, vectors)
+    index = LanceVectors(tmp_path, "f1", DIMENSION, precision="int8")
+    arm("vectors.convert.begun=full@1-1")
+    try:
+        with pytest.raises(StoreFull):
+            index.convert(nothing_known)
+        for looked_at in (index, LanceVectors(tmp_path, "f1", DIMENSION, precision="int8")):
+            assert looked_at.is_convertible()
+            assert looked_at.vectors([7])[7].tolist() == vectors[7].tolist()
+            assert looked_at.ids() == set(range(300))
+        index.delete([299])
+        assert index.convert(nothing_known) == set()
+    finally:
+        arm("")
+    assert not LanceVectors(tmp_path, "f1", DIMENSION, precision="int8").is_convertible()
+    assert index.ids() == set(range(299))
 
 
 def damage_manifests(table: Path) -> None:

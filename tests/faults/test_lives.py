@@ -27,6 +27,7 @@ OF_A_LIFE = (
     "cache.shrink",
     "cache.forget",
     "vectors.rewrite",
+    "vectors.convert",
     "vectors.drop",
     "generation.register",
     "generation.retire",

@@ -11,6 +11,7 @@ import os
 import shutil
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from memoryd.daemon.engine import Engine
@@ -43,7 +44,10 @@ def come_back(folder: Path) -> str:
 
 
 def live(folder: Path) -> None:
-    """A damaged ledger, lost vectors, a day later; edits, another model, the one before dropped, the rest tidied up."""
+    """A damaged ledger, lost vectors, a day later; edits, another model, the one before dropped, the rest tidied up.
+
+    And then vectors of 8 bits.
+    """
     memory = Memory(folder)
     ledger = memory.data / "ledger.db"
     if ledger.exists():  # else it was moved away, and not begun anew yet
@@ -65,6 +69,10 @@ def live(folder: Path) -> None:
         index = engine.semantics.index()
         assert isinstance(index, LanceVectors)
         index.rewrite()  # the lane that does it otherwise has nothing to do
+    memory.configure(embedder=replace(memory.config.embedder, precision="int8"))
+    with memory.running() as engine:
+        memory.settle()
+        eventually(lambda: _is_done(engine) and not engine.semantics.convertible(), what="vectors are kept in 8 bits")
     _stop_while_it_embeds(folder)
 
 

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from memoryd.store.mirror import Mirror
+from memoryd.store.precision import enlarge, shrink
 from memoryd.store.protocols import Match, Vectors
 
 
@@ -35,6 +40,15 @@ UPSERTS = st.lists(st.tuples(IDS, DOCUMENTS, ROWS), max_size=12)
 DELETES = st.lists(IDS, max_size=8)
 
 
+VARIANTS: dict[str, Callable[[int], Mirror]] = {
+    "float32": Mirror,
+    "float32 in a file": lambda dimension: Mirror(dimension, folder=Path(gettempdir())),
+    "int8": lambda dimension: Mirror(dimension, "int8"),
+    "by signs first": lambda dimension: Mirror(dimension, exact_rows=0),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 @settings(max_examples=60)
 @given(
     steps=st.lists(st.tuples(UPSERTS, DELETES), max_size=5),
@@ -43,22 +57,82 @@ DELETES = st.lists(IDS, max_size=8)
     documents=st.none() | st.sets(DOCUMENTS),
 )
 def test_mirror_answers_as_a_naive_search_does(
+    variant: str,
     steps: list[tuple[list[tuple[int, int, tuple[float, ...]]], list[int]]],
     query: Vectors,
     limit: int,
     documents: set[int] | None,
 ) -> None:
-    mirror = Mirror(4)
+    mirror = VARIANTS[variant](4)
     held: dict[int, tuple[int, Vectors]] = {}
     for upserts, deletes in steps:
         rows = np.array([row for _, _, row in upserts], np.float32).reshape(-1, 4)
         mirror.upsert([identity for identity, _, _ in upserts], [document for _, document, _ in upserts], rows)
-        held.update({identity: (document, row) for (identity, document, _), row in zip(upserts, rows, strict=True)})
+        kept = enlarge(shrink(rows)) if variant == "int8" else rows
+        held.update({identity: (document, row) for (identity, document, _), row in zip(upserts, kept, strict=True)})
         mirror.delete(deletes)
         for identity in deletes:
             held.pop(identity, None)
     assert len(mirror) == len(held)
     assert mirror.search(query, limit, documents) == naive_search(held, query, limit, documents)
+    assert {identity: row.tolist() for identity, row in mirror.vectors(range(26)).items()} == {
+        identity: row.tolist() for identity, (_, row) in held.items()
+    }
+
+
+def clustered(rows: int, dimension: int, seed: int) -> Vectors:
+    """Some themes, and many vectors near each: nearer to each other than 8 bits can tell apart."""
+    random = np.random.default_rng(seed)
+    themes = random.normal(size=(max(1, rows // 100), dimension))
+    matrix = themes[random.integers(0, len(themes), rows)] + random.normal(size=(rows, dimension)) * 0.4
+    return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
+
+
+def test_answer_is_that_of_float32_to_the_last_rank() -> None:
+    vectors = clustered(4000, 384, seed=1)
+    mirror = Mirror(384)
+    mirror.upsert(range(4000), [identity % 50 for identity in range(4000)], vectors)
+    held = {identity: (identity % 50, row) for identity, row in enumerate(vectors)}
+    for query in clustered(8, 384, seed=1) + unit(8, 384, seed=2) * 0.2:
+        for limit, documents in ((1, None), (10, None), (400, None), (100, {1, 2, 3}), (100, set(range(40)))):
+            assert mirror.search(query, limit, documents) == naive_search(held, query, limit, documents)
+
+
+def test_8_bits_alone_would_not_give_that_answer() -> None:
+    """Else the test above would prove nothing."""
+    vectors = clustered(4000, 384, seed=1)
+    small = enlarge(shrink(vectors))
+    differing = 0
+    for query in clustered(8, 384, seed=1) + unit(8, 384, seed=2) * 0.2:
+        differing += np.argsort(-(vectors @ query))[:400].tolist() != np.argsort(-(small @ query))[:400].tolist()
+    assert differing >= 6
+
+
+def test_signs_alone_lose_next_to_nothing_of_the_nearest() -> None:
+    vectors = clustered(30_000, 384, seed=3)
+    documents = [identity % 2 for identity in range(30_000)]
+    exact, quick = Mirror(384), Mirror(384, exact_rows=1000, alike=1000)
+    for mirror in (exact, quick):
+        mirror.upsert(range(30_000), documents, vectors)
+    for within in (None, {1}):
+        found = wanted = 0
+        for query in clustered(20, 384, seed=3) + unit(20, 384, seed=4) * 0.5:
+            best = {match.passage_id for match in exact.search(query, 10, within)}
+            found += len(best & {match.passage_id for match in quick.search(query, 10, within)})
+            wanted += len(best)
+        assert found >= 0.98 * wanted
+
+
+def test_order_of_writing_does_not_change_what_is_found_by_signs() -> None:
+    vectors = clustered(3000, 64, seed=5)
+    answers = []
+    for order in (range(3000), range(2999, -1, -1)):
+        mirror = Mirror(64, exact_rows=100, alike=200)
+        mirror.upsert(range(5000, 5500), [0] * 500, -vectors[:500])
+        mirror.upsert(list(order), [0] * 3000, vectors[list(order)])
+        mirror.delete(range(5000, 5500))
+        answers.append([mirror.search(query, 4) for query in clustered(5, 64, seed=6)])
+    assert answers[0] == answers[1]
 
 
 def test_empty_mirror_finds_nothing() -> None:

@@ -1,0 +1,104 @@
+"""Vectors kept in another precision than before: in place, by what is there, while they are searched."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoryd.store.lance import stored_rows, table_path
+from memoryd.store.quarantine import folder_bytes
+from tests.support.engine import Memory
+from tests.support.waiting import eventually
+
+NOTES = 300
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    memory = Memory(tmp_path)
+    for number in range(NOTES):
+        topic = ("river", "stone", "lamp", "cedar", "harbour", "violin")[number % 6]
+        memory.write(f"memory/{number}.md", f"# Note {number}\n\nThe {topic} of number{number} stands alone.\n")
+    return memory
+
+
+def keep_in(memory: Memory, precision: str) -> None:
+    memory.configure(embedder=replace(memory.config.embedder, precision=precision))
+
+
+def kept_in(memory: Memory) -> set[str]:
+    return {str(matrix.dtype) for _, _, matrix in stored_rows(memory.data / "vectors", "fake", 128)}
+
+
+def table_bytes(memory: Memory) -> int:
+    return folder_bytes(table_path(memory.data / "vectors", "fake"))
+
+
+def test_another_precision_is_taken_up_in_place_and_nothing_is_embedded(memory: Memory) -> None:
+    with memory.running() as engine:
+        memory.settle()
+        whole = engine.verifier.verify()
+        before = [hit["path"] for hit in memory.search("violin")["results"]]
+        large = table_bytes(memory)
+    assert whole.in_sync
+    assert kept_in(memory) == {"float32"}
+    for precision in ("int8", "float32"):
+        keep_in(memory, precision)
+        embedded = len(memory.embedder.texts)
+        with memory.running() as engine:
+            memory.settle()
+            assert kept_in(memory) == {precision}
+            assert len(memory.embedder.texts) == embedded
+            assert [hit["path"] for hit in memory.search("violin")["results"]] == before
+            verdict = engine.verifier.verify()  # compares every vector with the cache, to the last bit
+            assert verdict.in_sync, verdict.drift
+            assert verdict.root == whole.root
+            assert len(engine.generations.all()) == 1
+            memory.write("memory/new.md", "A kettle that whistles.\n")
+            memory.look()
+            assert memory.found("kettle")
+            (memory.root / "memory/new.md").unlink()
+            memory.look()
+            engine.queue.enqueue("maintain")
+            eventually(lambda: engine.queue.depths() == {}, what="no job is left")
+        assert (table_bytes(memory) < large / 2) == (precision == "int8")
+
+
+def test_vectors_that_the_cache_has_lost_are_embedded_again_on_the_way_back(memory: Memory) -> None:
+    keep_in(memory, "int8")
+    memory.index()
+    assert kept_in(memory) == {"int8"}
+    with closing(sqlite3.connect(memory.data / "embeddings.db")) as sql:
+        sql.execute("DELETE FROM embeddings WHERE text_hash IN (SELECT text_hash FROM embeddings LIMIT 7)")
+        sql.commit()
+    keep_in(memory, "float32")
+    embedded = len(memory.embedder.texts)
+    with memory.running() as engine:
+        memory.settle()
+        eventually(lambda: engine.queue.depths() == {}, what="no job is left")
+        assert kept_in(memory) == {"float32"}
+        assert len(memory.embedder.texts) == embedded + 7
+        assert engine.verifier.verify().in_sync
+
+
+def test_number_of_8_bits_that_differs_is_found_and_put_right(memory: Memory) -> None:
+    keep_in(memory, "int8")
+    memory.index()
+    import lancedb
+
+    table = lancedb.connect(memory.data / "vectors").open_table("vectors_fake")
+    rows = table.to_arrow().slice(0, 1).to_pylist()
+    place = int(np.flatnonzero(np.abs(np.array(rows[0]["vector"])) < 127)[0])
+    rows[0]["vector"][place] += 1
+    table.merge_insert("id").when_matched_update_all().execute(rows)
+    with memory.running() as engine:
+        memory.settle()
+        assert [(drift.kind, drift.count) for drift in engine.verifier.verify().drift] == [("stale_vector", 1)]
+        engine.verifier.verify(repair=True)
+        memory.settle()
+        eventually(lambda: engine.verifier.verify().in_sync, what="the vector is right again")
