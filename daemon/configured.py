@@ -7,6 +7,7 @@ from memoryd.daemon.session_workspaces import session_workspaces
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import IndexSettings
 from memoryd.jobs.llm.protocol import LanguageModel
+from memoryd.jobs.pauses import PauseSettings
 from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.workspace import Workspace
 
@@ -28,6 +29,10 @@ def configured_workspaces(config: Config) -> dict[str, Workspace]:
 
 def configured_indexing(config: Config) -> IndexSettings:
     return IndexSettings(config.index.chunk_tokens, config.index.overlap_tokens, config.index.max_file_bytes)
+
+
+def configured_pauses(config: Config) -> PauseSettings:
+    return PauseSettings(config.index.pause_on_battery, config.index.pause_on_pressure)
 
 
 def configured_hypotheses(config: Config, llm: LanguageModel) -> Hypotheses:

@@ -22,6 +22,7 @@ from watchdog.observers.api import BaseObserver, ObservedWatch
 from watchdog.observers.inotify import InotifyObserver
 
 from memoryd.daemon.debounce import Debounce
+from memoryd.jobs.native_thread import name_thread
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.errors import MemorydError
 
@@ -145,6 +146,7 @@ class Watcher(events.FileSystemEventHandler):
     # -- handing over, on the watcher's own thread --------------------------------------------------------
 
     def _run(self) -> None:
+        name_thread()
         while True:
             self._turned_at = time.monotonic()
             with self._changed:

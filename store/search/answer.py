@@ -77,6 +77,7 @@ class Lines:
     end: int
 
 
+Embedding = Literal["computed", "cached"]
 Stage = Literal["duplicate", "neighbour", "min_score", "limit"]
 
 
@@ -184,3 +185,4 @@ class Answer:
     absence: Absence | None = None  # None = there are hits
     hyde: HydeReport | None = None  # None = not asked for
     rerank: RerankReport | None = None  # None = not asked for
+    embedding: Embedding | None = None  # where the query's vector came from; None = there is none

@@ -41,6 +41,9 @@ class Meaning:
         vectors = self.embedder.embed_documents(texts)
         self.ledger.embed(self.vectors, dict(zip(texts, vectors, strict=True)))
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def embed_query(self, text: str) -> Vectors:
         return self.embedder.embed_query(text)
 
@@ -53,6 +56,9 @@ class Absent:
 
     fingerprint: str | None = None  # as the ledger says
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def embed_query(self, text: str) -> Vectors:
         raise EmbedderUnavailable("the model is being loaded", hint="wait a little")
 
@@ -64,6 +70,9 @@ class Forbidden:
     """A vector side that must not be asked."""
 
     fingerprint: str | None = None  # as the ledger says
+
+    def knows_query(self, text: str) -> bool:
+        return False
 
     def embed_query(self, text: str) -> Vectors:
         raise AssertionError("a leg of weight 0 does not run")
