@@ -83,8 +83,10 @@ class Sleeper(InProcess):
             if self._model is None or time.monotonic() - self._used_at < after_s:
                 return False
             model, self._model = self._model, None
-            self._slept_at = self._clock()
         model.close()
+        with self._lock:
+            if self._model is None:  # else somebody needed it meanwhile
+                self._slept_at = self._clock()
         log.info("model_asleep", model=self.identity.model)
         return True
 
