@@ -72,9 +72,6 @@ class Meaning:
         """The embedder, if it is one that sleeps while nobody needs it."""
         return self.embedder if isinstance(self.embedder, Sleeper) else None
 
-    def is_asleep(self) -> bool:
-        return self.sleeper is not None and self.sleeper.nap() is not None
-
     def knows_query(self, text: str) -> bool:
         return self.queries.find(self.generation.fingerprint, text) is not None
 

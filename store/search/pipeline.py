@@ -72,7 +72,7 @@ def search(
         seeking: Future[Sought] | None = None
         if settings.weights["vector"] > 0 and query.text.strip():
             imagined = hyde.text if hyde else None
-            known = semantics.knows_query(query.text)
+            known = imagined is None and semantics.knows_query(query.text)
             seeking = _seek_beside(query.text, imagined, settings, semantics, visible, watch)
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
             if settings.weights[leg] > 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from memoryd.daemon.config import Embedder, Index
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.footprint import read_footprint
 from memoryd.jobs.embedders.sleeper import Sleeper
+from memoryd.jobs.llama_library import default_threads
 from memoryd.jobs.meaning import Progress
 from memoryd.jobs.models.catalogue import DEFAULT_MODEL
 from memoryd.store.errors import ModelMissing
@@ -40,7 +42,7 @@ def test_real_model_gives_its_memory_back_and_wakes_for_a_query_and_for_a_save(
 ) -> None:
     memory = Memory(tmp_path)
     memory.write("memory/plumbing.md", "# House\n\nThe faucet in the bathroom drips; a washer must be replaced.\n")
-    memory.configure(embedder=Embedder(model=DEFAULT_MODEL, idle_unload_minutes=NEVER))
+    memory.configure(embedder=Embedder(model=DEFAULT_MODEL, idle_unload_minutes=NEVER), index=Index(nice=7))
     memory.load = embedder_loader(memory.config, models_dir)  # type: ignore[assignment]
     with memory.running() as engine:
         memory.settle()
@@ -68,6 +70,10 @@ def test_real_model_gives_its_memory_back_and_wakes_for_a_query_and_for_a_save(
         assert totals.vectors == totals.passages
         assert memory.search("dog doctor appointment")["results"][0]["path"] == "memory/animals.md"
         assert memory.status()["health"]["state"] == "ok"
+
+        # llama.cpp's own threads are named after the one that started them, and are as nice.
+        assert len(threads_named("lane-vectors")) == default_threads()
+        assert niceness_of("lane-vectors") == {max(os.getpriority(os.PRIO_PROCESS, 0), 7)}
 
 
 # -- sleeping, with the fake ------------------------------------------------------------------------------
@@ -254,5 +260,12 @@ def test_lane_that_embeds_is_nice_and_what_answers_queries_is_not(outdoors: Outd
 
 def niceness_of(name: str) -> set[int]:
     """Of the threads of this process that have the name."""
-    named = [task for task in Path("/proc/self/task").iterdir() if (task / "comm").read_text().strip() == name]
-    return {int((task / "stat").read_text().rpartition(")")[2].split()[16]) for task in named}
+    return {int((task / "stat").read_text().rpartition(")")[2].split()[16]) for task in threads_named(name)}
+
+
+def threads_named(name: str) -> list[Path]:
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # one that has ended meanwhile
+            found += [task] if (task / "comm").read_text().strip() == name else []
+    return found
