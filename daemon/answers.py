@@ -32,6 +32,7 @@ def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, A
             leg: {name: round(value, 4) for name, value in asdict(weight).items()}
             for leg, weight in answer.weights.items()
         }
+        result["embedding"] = answer.embedding
         result["lost"] = dict(Counter(lost.stage for lost in answer.lost))
     return result
 

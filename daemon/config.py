@@ -86,6 +86,22 @@ class Index:
     )
     settle_ms: int = field(default=200, metadata=about("Quiet milliseconds before a file that grows is read.", 0, 5000))
     max_attempts: int = field(default=5, metadata=about("Failed tries after which a job is parked.", 1, 100))
+    nice: int = field(
+        default=5,
+        metadata=about("How much embedding gives way to other programs, on CPU and disk; 0: not at all.", 0, 19),
+    )
+    pause_on_battery: bool = field(
+        default=False,
+        metadata=about("Embed nothing while on battery; what is new is found by its words meanwhile."),
+    )
+    pause_on_pressure: float = field(
+        default=0.0,
+        metadata=about(
+            "Embed nothing, 5 minutes at most, while programs wait for a CPU this percentage of the time; 0: never.",
+            0,
+            100,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +152,12 @@ class Embedder:
     )
     threads: int = field(default=0, metadata=about("CPU threads for embedding; 0: memoryd decides.", 0, 256))
     batch_tokens: int = field(default=512, metadata=about("Tokens embedded in one go.", 128, 65_536))
+    idle_unload_minutes: float = field(
+        default=15.0,
+        metadata=about(
+            "Minutes without a query or a job after which a local model gives its memory back; 0: never.", 0, 10_080
+        ),
+    )
     auto_install: bool = field(default=True, metadata=about("Install a missing model; false: never download."))
     query_prefix: str = field(default="", metadata=about("Put before a query, for models that want it."))
     document_prefix: str = field(default="", metadata=about("Put before a passage, for models that want it."))

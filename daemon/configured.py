@@ -7,6 +7,7 @@ from memoryd.daemon.session_workspaces import session_workspaces
 from memoryd.jobs.hyde import Hypotheses
 from memoryd.jobs.index_text import IndexSettings
 from memoryd.jobs.llm.protocol import LanguageModel
+from memoryd.jobs.pauses import PauseSettings
 from memoryd.jobs.scope import parse_rule
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.precision import Precision
@@ -33,6 +34,10 @@ def configured_indexing(config: Config) -> IndexSettings:
 
 def configured_precision(config: Config) -> Precision:
     return "int8" if config.embedder.precision == "int8" else "float32"
+
+
+def configured_pauses(config: Config) -> PauseSettings:
+    return PauseSettings(config.index.pause_on_battery, config.index.pause_on_pressure)
 
 
 def configured_hypotheses(config: Config, llm: LanguageModel) -> Hypotheses:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,11 +101,13 @@ class ConfiguredModels:
 
     def _load_local(self, progress: Progress) -> Embedder:
         from memoryd.jobs.embedders.llama import LlamaEmbedder
+        from memoryd.jobs.embedders.sleeper import Sleeper
 
         settings = self.settings
         entry = resolve(settings.model)
         trained = entry if isinstance(entry, Model) else None  # the catalogue knows what the model wants to see
-        return LlamaEmbedder(
+        load = partial(
+            LlamaEmbedder,
             self._find_or_install(progress),
             name=settings.model,
             threads=settings.threads,
@@ -114,6 +117,7 @@ class ConfiguredModels:
             text_version=TEXT_VERSION,
             dimension=settings.dimension,
         )
+        return Sleeper(load, self.clock)
 
     def _load_remote(self, settings: Settings) -> Embedder:
         from memoryd.jobs.embedders.budget import Budget

@@ -135,7 +135,14 @@ def _report_index(engine: Engine, names: tuple[str, ...]) -> dict[str, Any]:
         ],
         "failed": [{"workspace": f.workspace, "path": f.path, "reason": f.reason, "hint": f.hint} for f in failures],
         "degraded": without_vectors(engine),
+        "paused": paused_words(engine) if "embed" in engine.queue.waiting_kinds() else None,
     }
+
+
+def paused_words(engine: Engine) -> str | None:
+    """Why what is new is found by its words alone for now, though nothing is wrong."""
+    pause = engine.paused()
+    return f"embedding paused: {pause.reason}" if pause else None
 
 
 def without_vectors(engine: Engine) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -16,6 +17,7 @@ from memoryd.daemon.config import Config
 from memoryd.daemon.configured import (
     configured_hypotheses,
     configured_indexing,
+    configured_pauses,
     configured_precision,
     configured_workspaces,
 )
@@ -35,9 +37,11 @@ from memoryd.jobs.ingest.folder import IGNORE, folder_name
 from memoryd.jobs.look import Stores
 from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.meaning import Models
+from memoryd.jobs.pauses import Pause, Pauses
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.semantics import Semantics
 from memoryd.jobs.spare_memory import SpareMemory
+from memoryd.jobs.surroundings import look_around
 from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Facts, Worker
 from memoryd.jobs.workspace import Workspace
@@ -59,7 +63,14 @@ CHECK_SECONDS = 2.0  # for the look at each SQLite file after a stop that was no
 
 
 class Engine:
-    def __init__(self, config: Config, paths: Paths, models: Models, clock: Clock = time.time) -> None:
+    def __init__(
+        self,
+        config: Config,
+        paths: Paths,
+        models: Models,
+        clock: Clock = time.time,
+        surroundings: Path = Path("/"),  # below it, what Linux tells of the machine
+    ) -> None:
         if not config.workspaces:  # with nothing to serve, everything known would be forgotten
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
         self.config = config
@@ -103,13 +114,17 @@ class Engine:
             clock,
             self.healer,
             configured_precision(config),
+            idle_unload_s=config.embedder.idle_unload_minutes * 60,
         )
+        self.pauses = Pauses(configured_pauses(config), clock, partial(look_around, surroundings))
         self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = configured_hypotheses(config, self.llm)
         self.reranker = make_reranker(config, paths.models_dir)
         self.worker = Worker(self.queue, clock, config.index.max_attempts, self.healer.is_due)
         self.vectorizer = Vectorizer(
-            self.generations, self.cache, lambda: self.worker.stopping() or self.healer.is_due()
+            self.generations,
+            self.cache,
+            lambda: self.worker.stopping() or self.healer.is_due() or self.paused() is not None,
         )
         self.upkeep = Upkeep(
             self.database,
@@ -197,6 +212,9 @@ class Engine:
         self.stores = replace(self.stores, workspaces=self.workspaces, settings=self.index_settings)
         self.verifier.follow(self.stores)
         self.worker.max_attempts = config.index.max_attempts
+        self.pauses.follow(configured_pauses(config))
+        self.semantics.unload_after(config.embedder.idle_unload_minutes * 60)
+        self.queue.notify()  # what was paused may not be any more
         if (config.schedule, config.ingest) != (before[0].schedule, before[0].ingest):
             self._set_schedule()
         if config.llm != before[0].llm:
@@ -254,13 +272,23 @@ class Engine:
         return self.is_indexed(waiting) and not self.first_look_due
 
     def is_indexed(self, waiting: set[str]) -> bool:
-        if waiting & {"reconcile", "index", "resplit"} or not self.semantics.settled():
+        if waiting & {"reconcile", "index"} or not self.semantics.settled():
+            return False
+        if self.paused() is not None:
+            return True
+        if "resplit" in waiting:
             return False
         if self.semantics.convertible() and "maintain" in waiting:
             return False
         if self.semantics.can_fill() and ("fill" in waiting or self.semantics.is_filled()):
             return False
+        if self.semantics.nap() is not None:
+            waiting = waiting - {"calibrate"}  # it waits until the model is needed anyway
         return not self.semantics.can_embed() or not waiting & {"embed", "calibrate"}
+
+    def paused(self) -> Pause | None:
+        """Why nothing is embedded at the moment. What another machine embeds is no burden to this one."""
+        return None if self.semantics.choice().sends_to else self.pauses.now()
 
     def _enqueue(self, jobs: Sequence[tuple[str, str, str]], *, afresh: bool = True) -> None:
         try:

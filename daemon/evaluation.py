@@ -106,7 +106,8 @@ def set_apart(config: Config, environ: Mapping[str, str], slot: str = "") -> tup
     data = scratch / f"{stable_id('eval', *folders):016x}{slot}"
     sessions = config.sessions if config.sessions.search_by_default else Sessions()  # what no query sees is not copied
     ingest = replace(config.ingest, enabled=False)
-    config = replace(config, paths=replace(config.paths, data=str(data)), sessions=sessions, ingest=ingest)
+    index = replace(config.index, pause_on_battery=False, pause_on_pressure=0.0)  # somebody waits for it
+    config = replace(config, paths=replace(config.paths, data=str(data)), sessions=sessions, ingest=ingest, index=index)
     return config, replace(find_paths(config, environ), embeddings=scratch / "embeddings.db")
 
 

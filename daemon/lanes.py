@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.index_text import index_text
 from memoryd.jobs.index_transcript import index_transcript
+from memoryd.jobs.native_thread import give_way
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
 FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
+_PAUSED = frozenset({"embed", "fill", "resplit", "calibrate"})  # what embeds, and waits while that is paused
 _DAY = 86_400
 
 
@@ -52,7 +54,8 @@ class Lanes:
             batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
             ready=self._can_run,
             tend=self._tend,
-            wakes_at=self._engine.semantics.held_until,
+            begin=lambda: give_way(self._engine.config.index.nice),
+            wakes_at=self._wakes_at,
         )
 
     def _can_run(self, kind: str) -> bool:
@@ -60,11 +63,22 @@ class Lanes:
             return self._engine.is_indexed(self._engine.queue.waiting_kinds())
         if kind in ("maintain", "prune", "verify"):
             return True
+        if kind in _PAUSED and self._engine.paused() is not None:
+            return False
+        if kind == "calibrate" and self._engine.semantics.nap() is not None:  # not worth waking the model for
+            return False
         if kind == "resplit":  # without a model there is nothing to embed first
             return self._engine.semantics.settled()
         if kind == "fill":
             return self._engine.semantics.can_fill()
         return self._engine.semantics.can_embed() or (kind == "embed" and self._engine.semantics.off())
+
+    def _wakes_at(self) -> float | None:
+        """When what cannot run now may: an embedder that is held back, a pause that may be over."""
+        at = [self._engine.semantics.held_until()]
+        if self._engine.queue.waiting_kinds() & _PAUSED:
+            at.append(self._engine.pauses.looks_again_at())
+        return min((each for each in at if each is not None), default=None)
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
         (job,) = jobs

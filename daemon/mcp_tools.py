@@ -178,7 +178,8 @@ def describe_search(result: SearchResult) -> str:
     if result.degraded:
         words.append(describe_degraded(result.raw["degraded"]["leg"], result.degraded.reason))
     if result.pending_count:
-        words.append(f"Changed and not wholly searchable yet: {plural(result.pending_count, 'file')}.")
+        why = f" ({result.raw['paused']})" if result.raw.get("paused") else ""
+        words.append(f"Changed and not wholly searchable yet: {plural(result.pending_count, 'file')}{why}.")
     return "\n\n".join(words)
 
 

@@ -9,7 +9,9 @@ from memoryd.daemon.config_schema import SETTINGS, value_of
 
 AT_START = ("embedder", "paths")  # sections that are read when memoryd starts and hold until it stops …
 # … but for these of [embedder]: a model that is gone over to, and what is looked up each time.
-LIVE = ("model", "query_prefix", "document_prefix", "auto_install", "keep_generations_days")
+LIVE = ("model", "query_prefix", "document_prefix", "auto_install", "keep_generations_days", "idle_unload_minutes")
+
+KEYS_AT_START = ("index.nice",)  # a thread that is nice cannot take it back
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,15 @@ def compare(running: Config, wanted: Config) -> Difference:
     """Which settings differ, by dotted key; of a workspace, that it is added, removed or changed."""
     differing = [key for key in SETTINGS if value_of(running, key) != value_of(wanted, key)]
     at_once = {f"embedder.{name}" for name in LIVE}
-    at_start = tuple(key for key in differing if key.partition(".")[0] in AT_START and key not in at_once)
+    at_start = tuple(
+        key for key in differing if key in KEYS_AT_START or (key.partition(".")[0] in AT_START and key not in at_once)
+    )
     embedder = replace(running.embedder, **{name: getattr(wanted.embedder, name) for name in LIVE})
     live = tuple(key for key in differing if key not in at_start)
     return Difference(
         (*_workspaces(running, wanted), *live),
         at_start,
-        replace(wanted, paths=running.paths, embedder=embedder),
+        replace(wanted, paths=running.paths, embedder=embedder, index=replace(wanted.index, nice=running.index.nice)),
     )
 
 

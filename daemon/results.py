@@ -84,6 +84,7 @@ class IndexResult(TypedDict):
     workspaces: list[WorkspaceTotals]
     failed: list[Failed]
     degraded: Degraded | None
+    paused: Annotated[str | None, "Why what is new is found by its words alone for now."]
     took_ms: float
 
 

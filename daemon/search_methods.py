@@ -13,6 +13,7 @@ import structlog
 from memoryd.daemon.answers import answer_json, filters_json
 from memoryd.daemon.config import Search
 from memoryd.daemon.dispatch import Method
+from memoryd.daemon.document_methods import paused_words
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.fence import fence_hits
 from memoryd.daemon.healed import again_if_healed
@@ -71,11 +72,13 @@ class SearchMethods:
             took_ms=took_ms,
             results=len(answer.hits),
             degraded=answer.degraded.leg if answer.degraded else None,
+            embedding=answer.embedding,
             hyde=answer.hyde.used if answer.hyde else None,
             reranked=answer.rerank.read if answer.rerank else None,
             **{f"{stage}_ms": round(ms, 2) for stage, ms in answer.timings.items()},
         )
         result = answer_json(answer, took_ms, explain=request.explain)
+        result["paused"] = paused_words(engine) if any(each.phase == "vectors" for each in answer.pending) else None
         add_origins(engine.database, engine.workspaces, result["results"])
         if request.explain:
             with engine.database.read() as sql:

@@ -157,6 +157,7 @@ class SearchResult(TypedDict):
     results: list[Hit]
     pending: Annotated[list[Pending], "The first of them."]
     pending_count: int
+    paused: Annotated[str | None, "Why what is pending is not embedded now, though nothing is wrong."]
     degraded: Degraded | None
     absence: Absence | None
     hyde: HydeReport | None
@@ -166,6 +167,7 @@ class SearchResult(TypedDict):
     timings_ms: NotRequired[dict[str, float]]
     candidates: NotRequired[dict[str, int]]
     weights: NotRequired[dict[str, Weight]]
+    embedding: NotRequired[Annotated[Literal["computed", "cached"] | None, "Where the query's vector came from."]]
     lost: NotRequired[dict[str, int]]
     filters: NotRequired[Filters]
 

@@ -84,7 +84,9 @@ def full_status(
         reasons.append(_reason("worker_dead", "the worker is not running", "Restart memoryd"))
     if (reloaded := engine.last_reload) and reloaded.problems:
         reasons.append(_reload_refused(reloaded))
-    busy = not engine.is_current() or any(workspace["pending"] for workspace in workspaces)
+    # What waits because it is paused, as somebody wished, is no work in hand.
+    waits = ("text",) if engine.paused() else ("text", "vectors")
+    busy = not engine.is_current() or any(workspace["waiting"][phase] for workspace in workspaces for phase in waits)
     return {
         "version": version("memoryd"),
         "pid": os.getpid(),
@@ -161,6 +163,7 @@ def _workspace(
         "files_on_disk": len(found.files) if found else None,
         "indexed": totals.documents,
         "pending": len(waiting),
+        "waiting": {phase: sum(entry.phase == phase for entry in waiting) for phase in ("text", "vectors")},
         "pending_files": [asdict(entry) for entry in waiting[:LISTED]],
         "failed": [_failure(failure) for failure in failed],
         "skipped": skipped[:LISTED],
@@ -215,6 +218,7 @@ def _embedder(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
     if status.state == "failed":
         message = f"search by meaning is off: {status.reason}"
         reasons.append(_reason("embedder_failed", message, status.hint))
+    nap, pause = engine.semantics.nap(), engine.paused()
     hold = engine.semantics.hold()
     if hold:
         off = "search by meaning is off" if hold.queries else "what is new waits to be embedded"
@@ -229,6 +233,14 @@ def _embedder(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
         "generations": _generations(engine),
         "configured": engine.config.embedder.model,
         **asdict(engine.semantics.choice()),
+        "asleep": {"since": _iso(nap.since), "wakes_in_ms": round(nap.wakes_in_s * 1000)} if nap else None,
+        "paused": {
+            "reason": pause.reason,
+            "since": _iso(pause.since),
+            "until": None if pause.until is None else _iso(pause.until),
+        }
+        if pause
+        else None,
         "hold": {**asdict(hold), "until": _iso(hold.until)} if hold else None,
         "next_retry": _iso(status.next_retry) if status.next_retry else None,
     }

@@ -22,12 +22,15 @@ from watchdog.observers.api import BaseObserver, ObservedWatch
 from watchdog.observers.inotify import InotifyObserver
 
 from memoryd.daemon.debounce import Debounce
+from memoryd.daemon.ground import Ground
+from memoryd.jobs.native_thread import name_thread
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.errors import MemorydError
 
 log = structlog.get_logger()
 
 _MOST_RESCANS = 8  # folders that are looked at one by one; more, and the whole workspace is
+_FEW_S = 60.0  # between two looks where the ground tells of most that they are for
 _WANTED = [  # opening and reading a file is no change, so the kernel is not asked to tell us
     events.FileClosedEvent,
     events.FileCreatedEvent,
@@ -62,6 +65,7 @@ class Watcher(events.FileSystemEventHandler):
         settle_s: float,
         poll_s: float = 3.0,  # between two looks at the disk where there is no inotify
         check_s: float = 5.0,  # between two looks at whether what is watched is still what is there
+        ground: Ground | None = None,  # tells when it may not be: the looks are few then
     ) -> None:
         self.workspace = self._workspace = workspace
         self.settle_s = settle_s
@@ -70,6 +74,8 @@ class Watcher(events.FileSystemEventHandler):
         self._on_rescan = on_rescan
         self._poll_s = poll_s
         self._check_s = check_s
+        self._ground = ground
+        self._moved = False  # whether the ground has told so since the last look
         self._debounce = Debounce(settle_s)
         self._rest_s = settle_s / 2  # between two looks at folders, so that those which change together are one look
         self._rested = 0.0
@@ -96,6 +102,8 @@ class Watcher(events.FileSystemEventHandler):
             self._stopping = True
             self._changed.notify_all()
         self._thread.join()
+        if self._ground:
+            self._ground.leave(self._workspace.root)
         self._unobserve()
         logging.getLogger("watchdog").removeHandler(self._complaints)
 
@@ -104,7 +112,7 @@ class Watcher(events.FileSystemEventHandler):
         return self._thread.is_alive() and (observer is None or _is_alive(observer))
 
     def silence_s(self) -> float:
-        """For how long its thread has not come round; it does every few seconds."""
+        """For how long its thread has not come round; it does every minute."""
         return time.monotonic() - self._turned_at
 
     def status(self) -> WatcherStatus:
@@ -145,12 +153,14 @@ class Watcher(events.FileSystemEventHandler):
     # -- handing over, on the watcher's own thread --------------------------------------------------------
 
     def _run(self) -> None:
+        name_thread()
         while True:
             self._turned_at = time.monotonic()
             with self._changed:
                 self._wait_for_something_to_do()
                 if self._stopping:
                     return
+                self._moved = False
                 files = self._debounce.take_due(time.monotonic())
                 rescans = self._take_rescans(time.monotonic())
             before = self._observer
@@ -183,14 +193,24 @@ class Watcher(events.FileSystemEventHandler):
 
     def _something_to_do(self) -> bool:
         due = self._next_due()
-        return self._stopping or (due is not None and due <= time.monotonic())
+        return self._stopping or self._moved or (due is not None and due <= time.monotonic())
 
     def _wait_for_something_to_do(self) -> None:
         """Or until it is time to see for ourselves. Each event may change what is due first."""
-        wake = time.monotonic() + (self._poll_s if self._observer is None else self._check_s)
+        wake = time.monotonic() + self._look_s()
         while not self._something_to_do() and (now := time.monotonic()) < wake:
             due = self._next_due()
             self._changed.wait((wake if due is None else min(due, wake)) - now)
+
+    def _look_s(self) -> float:
+        if self._observer is None:
+            return self._poll_s
+        return _FEW_S if self._ground and self._ground.alive() else self._check_s
+
+    def _note_move(self) -> None:
+        with self._changed:
+            self._moved = True
+            self._changed.notify_all()
 
     def _wait(self, seconds: float) -> None:
         with self._changed:
@@ -208,6 +228,8 @@ class Watcher(events.FileSystemEventHandler):
                 self._observer = InotifyObserver(generate_full_events=True)
                 self._observer.start()
                 self._root_id = root_id
+            if self._ground:
+                self._ground.follow(self._workspace.root, self._note_move)  # before the look at what is there
             self._schedule(self._observer)
         except (OSError, RuntimeError) as error:
             self._unobserve()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from functools import partial
 
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.ground import Ground
 from memoryd.daemon.watcher import Watcher
 
 
@@ -15,6 +17,7 @@ class Watchers(dict[str, Watcher]):
     def __init__(self) -> None:
         super().__init__()
         self._one = threading.Lock()
+        self._ground: Ground | None = None
 
     def follow(self, engine: Engine) -> None:
         """Start and stop watchers until they are those that the engine's configuration wants."""
@@ -24,6 +27,9 @@ class Watchers(dict[str, Watcher]):
     def _follow(self, engine: Engine) -> None:
         settle_s = engine.config.index.settle_ms / 1000
         wanted = engine.workspaces
+        if self._ground is None:
+            with suppress(OSError):  # without it the watchers look more often
+                self._ground = Ground()
         for name, watcher in list(self.items()):
             if watcher.workspace != wanted.get(name) or watcher.settle_s != settle_s:
                 del self[name]
@@ -35,6 +41,7 @@ class Watchers(dict[str, Watcher]):
                     on_files=partial(engine.index_files, name),
                     on_rescan=partial(engine.look_at_disk, [name]),
                     settle_s=settle_s,
+                    ground=self._ground,
                 )
                 watcher.start()
                 self[name] = watcher
@@ -42,3 +49,6 @@ class Watchers(dict[str, Watcher]):
     def stop(self) -> None:
         for watcher in self.values():
             watcher.stop()
+        if self._ground:
+            self._ground.stop()
+            self._ground = None

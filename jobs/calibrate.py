@@ -12,5 +12,5 @@ def calibrate(database: Database, meaning: Meaning) -> bool:
     with database.read() as sql:
         due = calibration_due(sql, meaning.generation.fingerprint)
     if due:
-        calibrate_noise(database, meaning, meaning.generation.fingerprint)
+        calibrate_noise(database, meaning.forgetful(), meaning.generation.fingerprint)
     return due

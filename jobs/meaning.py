@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
 
+from memoryd.jobs.embedders.sleeper import Sleeper
+from memoryd.jobs.query_vectors import QueryVectors
 from memoryd.jobs.turns import Turns
 from memoryd.store.errors import EmbedderUnavailable
 from memoryd.store.generations import Generation
@@ -18,6 +20,8 @@ from memoryd.store.protocols import Embedder, VectorIndex, Vectors
 from memoryd.store.vectors import LanceVectors
 
 Progress = Callable[[str, int, int | None], None]
+
+QUERY_WAKE_S: Final = 3.0  # so long a query waits for a model that is asleep; then it is answered by words
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +61,36 @@ class Meaning:
     embedder: Embedder
     vectors: LanceVectors
     turns: Turns
+    queries: QueryVectors = field(default_factory=QueryVectors)
 
     @property
     def fingerprint(self) -> str | None:
         return self.generation.fingerprint
 
+    @property
+    def sleeper(self) -> Sleeper | None:
+        """The embedder, if it is one that sleeps while nobody needs it."""
+        return self.embedder if isinstance(self.embedder, Sleeper) else None
+
+    def knows_query(self, text: str) -> bool:
+        return self.queries.find(self.generation.fingerprint, text) is not None
+
     def embed_query(self, text: str) -> Vectors:
+        if (known := self.queries.find(self.generation.fingerprint, text)) is not None:
+            return known
+        self._wake_for_query()
         with self._query_turn():
-            return self.embedder.embed_query(text)
+            vector = self.embedder.embed_query(text)
+        self.queries.keep(self.generation.fingerprint, text, vector)
+        return vector
+
+    def forgetful(self) -> Meaning:
+        """The same, for queries that nobody asked: they are not worth remembering."""
+        return replace(self, queries=QueryVectors(0))
 
     def embed_passage(self, text: str) -> Vectors:
         """A text as the notes are embedded, but for a query that waits for it."""
+        self._wake_for_query()
         with self._query_turn():
             vector: Vectors = self.embedder.embed_documents([text])[0]
             return vector
@@ -76,6 +99,8 @@ class Meaning:
         """``patient``: after a query, wait a moment for the next one of its burst."""
         if self.embedder.concurrent:
             return self.embedder.embed_documents(texts)
+        if self.sleeper:
+            self.sleeper.wake()  # before the turn: a query that needs no model does not wait for it
         with self.turns.indexing(patient=patient):
             return self.embedder.embed_documents(texts)
 
@@ -84,6 +109,10 @@ class Meaning:
         if self.embedder.concurrent:
             return self.embedder.batch
         return 1 if self.turns.crowded() else self.embedder.batch
+
+    def _wake_for_query(self) -> None:
+        if self.sleeper:
+            self.sleeper.wake(QUERY_WAKE_S)
 
     def _query_turn(self) -> AbstractContextManager[None]:
         """A provider far away serves several at once: a query does not wait for a batch that may take seconds."""
@@ -100,6 +129,9 @@ class Absence:
     reason: str
     hint: str | None
     fingerprint: str | None = None
+
+    def knows_query(self, _text: str) -> bool:
+        return False
 
     def embed_query(self, _text: str) -> Vectors:
         raise self.error()

@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from memoryd.jobs.native_thread import name_thread
 from memoryd.store.errors import MemorydError
 from memoryd.store.protocols import Clock
 
@@ -71,6 +72,7 @@ class Schedule:
         return {job.id: job.next_run_time for job in self._scheduler.get_jobs() if job.next_run_time}
 
     def _watch_clock(self) -> None:
+        name_thread()
         offset = self._clock() - self._steady()
         while not self._stop.wait(self._look_s):
             jumped = self._clock() - self._steady() - offset

@@ -15,8 +15,11 @@ from pathlib import Path
 
 import structlog
 
+from memoryd.jobs.embedders.sleeper import Nap
 from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.meaning import Absence, Choice, Meaning, Models
+from memoryd.jobs.native_thread import name_thread
+from memoryd.jobs.query_vectors import QueryVectors
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
 from memoryd.jobs.turns import Turns
@@ -45,6 +48,7 @@ class Semantics:
         clock: Clock,
         healer: Healer,
         precision: Precision = "float32",
+        idle_unload_s: float = 0.0,
     ) -> None:
         self._models = models
         self._folder = folder
@@ -53,6 +57,8 @@ class Semantics:
         self._clock = clock
         self._healer = healer
         self._precision = precision
+        self._idle_unload_s = idle_unload_s  # without a query or a job, so long a model stays in memory; 0: always
+        self._queries = QueryVectors()
         self._changing = threading.RLock()  # of what follows: by the semantics thread, the embed lane, and requests
         self._serving: Meaning | None = None
         self._filling: Meaning | None = None
@@ -127,6 +133,11 @@ class Semantics:
         filling = self._filling
         return filling is not None and filling.embedder.hold() is None
 
+    def nap(self) -> Nap | None:
+        """Since when the model that is searched by is asleep; None: it is in memory, or not there at all."""
+        serving = self._serving
+        return serving.sleeper.nap() if serving and serving.sleeper else None
+
     def held_until(self) -> float | None:
         """When the first of those that are held back may be asked again (unix time)."""
         holds = [meaning.embedder.hold() for meaning in self.in_use()]
@@ -173,6 +184,11 @@ class Semantics:
             self._models = models
         self._again.set()
 
+    def unload_after(self, idle_s: float) -> None:
+        """Give the models' memory back after so long without a query or a job; 0: never."""
+        self._idle_unload_s = idle_s
+        self._again.set()
+
     def roll_back(self) -> Generation:
         """Search the generation before again, at once; or go on with this one, if another was being filled.
 
@@ -189,7 +205,7 @@ class Semantics:
         with self._changing:
             try:
                 former = self._generations.register(embedder.identity, self._clock(), models.recipe)
-                self._serve(Meaning(former, embedder, self._open_index(former), self._turns))
+                self._serve(self._meaning(former, embedder))
             except BaseException:
                 embedder.close()
                 raise
@@ -287,6 +303,7 @@ class Semantics:
     # -- coming up ----------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        name_thread()
         failures = 0
         while not self._stop.is_set():
             models = self._models
@@ -305,7 +322,8 @@ class Semantics:
                 continue
             self._concluded = models
             self._queue.notify()
-            while not self._again.wait(self._close_leaving(wait)) and self._leaving:
+            due = None if wait is None else time.monotonic() + wait
+            while not self._again.wait(self._give_back(due)) and (due is None or time.monotonic() < due):
                 pass
             self._again.clear()
 
@@ -325,7 +343,7 @@ class Semantics:
         active = self._generations.active()
         if self._serving is None and active and active.recipe not in ("", models.recipe):
             self._bring_up_former(active, models)
-        self._close_leaving(None, at_once=True)  # two at most are in memory
+        self._close_leaving(at_once=True)  # two at most are in memory
         self._set_unless_serving("loading", reason="the model is being loaded")
         embedder = models.load(self._report_progress)
         try:
@@ -356,7 +374,7 @@ class Semantics:
     def _take_up(self, embedder: Embedder, models: Models) -> None:
         now = self._clock()
         generation = self._generations.register(embedder.identity, now, models.recipe)
-        meaning = Meaning(generation, embedder, self._open_index(generation), self._turns)
+        meaning = self._meaning(generation, embedder)
         if self._serving is None or self._serving.fingerprint == generation.fingerprint:
             self._stop_filling()
             self._serve(meaning)
@@ -378,7 +396,7 @@ class Semantics:
             return
         with self._changing:
             try:
-                self._serve(Meaning(active, embedder, self._open_index(active), self._turns))
+                self._serve(self._meaning(active, embedder))
             except BaseException:
                 embedder.close()
                 raise
@@ -395,6 +413,29 @@ class Semantics:
                 hint="Choose a model with 'memoryd model use': its vectors are made anew",
             )
         return embedder
+
+    def _meaning(self, generation: Generation, embedder: Embedder) -> Meaning:
+        meaning = Meaning(generation, embedder, self._open_index(generation), self._turns, self._queries)
+        if meaning.sleeper:
+            meaning.sleeper.on_woken = self._note_woken
+            meaning.sleeper.on_lost = lambda error: self._lose(embedder, error)
+        return meaning
+
+    def _note_woken(self) -> None:
+        self._queue.notify()  # what waited for it can run now
+        self._again.set()  # it will be idle again
+
+    def _lose(self, embedder: Embedder, error: MemorydError) -> None:
+        """A model that was asleep cannot be loaded any more: bring it up anew, as at the start."""
+        log.warning("model_lost", code=error.code, reason=error.message)
+        with self._changing:
+            if self._filling is not None and self._filling.embedder is embedder:
+                self._stop_filling()
+            if self._serving is not None and self._serving.embedder is embedder:
+                self._serving = None
+                self._set("loading", reason=f"the model could not be loaded again: {error.message}", hint=error.hint)
+            self._concluded = None
+        self._again.set()
 
     def _serve(self, meaning: Meaning) -> None:
         """One transaction of the ledger, then one object: from here on this is searched. All of it or nothing."""
@@ -420,17 +461,38 @@ class Semantics:
         self._leaving.append((time.monotonic() + _GRACE_S, embedder))
         self._again.set()
 
-    def _close_leaving(self, wait: float | None, *, at_once: bool = False) -> float | None:
-        """Close the embedders whose time is over; returns how long to wait for the next, at most ``wait``."""
-        now = time.monotonic()
+    def _give_back(self, due: float | None) -> float | None:
+        """What nobody needs: embedders that were left, models that are idle. Returns how long to wait for the next."""
+        self._close_leaving()
+        at = [max(leaves, time.monotonic() + _CLOSE_S) for leaves, _ in self._leaving]
+        at += self._unload_idle() + ([] if due is None else [due])
+        return max(0.0, min(at) - time.monotonic()) if at else None
+
+    def _unload_idle(self) -> list[float]:
+        """Returns when the models that are still needed are to be looked at next (monotonic time)."""
+        after = self._idle_unload_s
+        if not after:
+            return []
+        at = []
+        for sleeper in [meaning.sleeper for meaning in self.in_use() if meaning.sleeper]:
+            if (idle := sleeper.idle_s()) is None:
+                continue
+            if idle < after:
+                at.append(time.monotonic() + after - idle)
+                continue
+            with self._turns.last(_CLOSE_S) as free:
+                if not (free and sleeper.sleep(after)):
+                    at.append(time.monotonic() + _CLOSE_S)
+        return at
+
+    def _close_leaving(self, *, at_once: bool = False) -> None:
+        """Close the embedders whose time is over."""
         for entry in list(self._leaving):
-            if at_once or entry[0] <= now:
+            if at_once or entry[0] <= time.monotonic():
                 with self._turns.last(_CLOSE_S) as free:
                     if free:  # one that is at work is closed the next time
                         self._leaving.remove(entry)
                         entry[1].close()
-        waits = [max(_CLOSE_S, at - now) for at, _ in self._leaving] + ([] if wait is None else [wait])
-        return min(waits, default=None)
 
     # -- the index ----------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from memoryd.jobs.embed import Interrupted
+from memoryd.jobs.native_thread import name_thread
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.store.errors import MemorydError, ProviderUnavailable, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.job_rows import Failure, job_key
@@ -47,6 +48,7 @@ class Lane:
     batch: dict[str, int]  # how many jobs of a kind are handed over at once; others one by one
     ready: Callable[[str], bool]  # whether jobs of a kind can run now
     tend: Callable[[], object] = lambda: None  # what the lane looks after before each round of jobs
+    begin: Callable[[], object] = lambda: None  # on its thread, before anything else
     wakes_at: Callable[[], float | None] = lambda: None  # when (unix time) jobs that cannot run now may, if it is known
 
 
@@ -117,6 +119,8 @@ class Worker:
     # -- a lane's life ------------------------------------------------------------------------------------
 
     def _run(self, lane: Lane) -> None:
+        name_thread()
+        lane.begin()
         while True:
             seen = self.queue.changes()  # before the look at the flag: a stop in between is a change after this
             if self.stopping():

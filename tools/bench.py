@@ -24,6 +24,7 @@ from typing import Any
 
 from bench_corpus import Corpus, Note, Writer, make_corpus, make_queries, slices, write_notes
 from bench_daemon import MEMORYD, Daemon, Home, run_measured
+from bench_idle import SLEEPY, measure_idle, measure_sleep
 from bench_large import NATURAL, measure_large
 from bench_load import measure_idle_connections, measure_load
 from bench_raw import RawModel, Run, Setting, find_contenders, sum_runs
@@ -41,6 +42,7 @@ NEW_CHUNKS = 40  # indexed while queries are asked
 STARTS = 3
 IDLE_S = 30.0  # what work has left in memory is given back within 20 s
 CLI_RUNS = 8
+IDLE_PERCENT = 0.05  # what is less is 0.0 %
 
 
 def main() -> int:
@@ -50,16 +52,19 @@ def main() -> int:
     model = install(Embedder().model, cache / "models")
     result: dict[str, Any] = {"machine": {"cores": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0]}}
     bars: dict[str, bool] = {}
-    if not arguments.large_only and not arguments.load_only:
+    only = arguments.large_only or arguments.load_only or arguments.idle_only
+    if not only:
         measure_daemon(arguments, model, result)
         bars |= {
             "index throughput ≥ 0.85 × raw llama.cpp": result["index"]["ratio"] >= 0.85,
             "search p50 ≤ 8 × a bare query embedding": result["search"]["ratio"] <= 8,
             "saved note found by its words within 300 ms (p95)": result["save"]["keyword_ms"]["p95"] <= 300,
         }
-    if not arguments.large_only:
+    if not only or arguments.load_only:
         measure_crowd(arguments, result, bars)
-    if arguments.large_chunks and not arguments.load_only:
+    if not only or arguments.idle_only:
+        measure_quiet(arguments, result, bars)
+    if arguments.large_chunks and (not only or arguments.large_only):
         say(f"Searching in {arguments.large_chunks} chunks; the first time they are indexed, for some minutes …")
         large = result["large"] = measure_large(arguments.large_chunks, arguments.queries, cache)
         bar = f"search p50 ≤ 10 × a bare query embedding in {large['chunks']} chunks"
@@ -133,6 +138,29 @@ def measure_crowd(arguments: argparse.Namespace, result: dict[str, Any], bars: d
     bars[f"{idle['connections']} idle connections cost < 100 MB"] = idle["mb"] < 100
 
 
+def measure_quiet(arguments: argparse.Namespace, result: dict[str, Any], bars: dict[str, bool]) -> None:
+    """A daemon that has nothing to do, and then one whose model sleeps."""
+    say(f"Doing nothing for {arguments.idle_seconds:g} s …")
+    extra = dict(pair.split("=", 1) for pair in arguments.env)
+    with tempfile.TemporaryDirectory(prefix="memoryd-bench-") as folder:
+        home = Home(Path(folder))
+        write_notes(make_corpus(arguments.idle_chunks).notes, home.workspace)
+        for name, settings, measure in (
+            ("idle", {}, lambda daemon: measure_idle(daemon, arguments.idle_seconds)),
+            ("sleep", SLEEPY, measure_sleep),
+        ):
+            daemon = Daemon(home, {**settings, **extra})
+            try:
+                daemon.wait_for_answer(lambda answer: answer["degraded"] is None)
+                daemon.client.call("index")
+                time.sleep(3)  # what follows the last job: LanceDB's own threads, the first light proof
+                result[name] = measure(daemon)
+            finally:
+                daemon.kill()
+    idle = result["idle"]
+    bars[f"idle: 0.0 % CPU over {idle['seconds']:g} s"] = idle["cpu_percent"] < IDLE_PERCENT
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", type=int, default=1000, help="size of the corpus (default: %(default)s)")
@@ -143,6 +171,9 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--large-only", action="store_true", help="measure nothing but the large memory")
     parser.add_argument("--load-only", action="store_true", help="measure nothing but many clients at once")
+    parser.add_argument("--idle-only", action="store_true", help="measure nothing but a daemon with nothing to do")
+    parser.add_argument("--idle-seconds", type=float, default=60, help="for so long (default: %(default)s)")
+    parser.add_argument("--idle-chunks", type=int, default=200, help="size of its memory (default: %(default)s)")
     parser.add_argument("--connections", type=int, default=200, help="clients at once (default: %(default)s)")
     parser.add_argument("--load-chunks", type=int, default=1000, help="size of their memory (default: %(default)s)")
     parser.add_argument(

@@ -70,7 +70,7 @@ def _measure(engine: Engine, queries: Sequence[SearchQuery]) -> dict[str, Any]:
         began = time.process_time()
         for query in block:
             at = time.perf_counter()
-            engine.semantics.serving().embed_query(query.text)
+            engine.semantics.serving().forgetful().embed_query(query.text)
             embedded.append((time.perf_counter() - at) * 1000)
         cpu["bare"] += time.process_time() - began
         began = time.process_time()
@@ -95,7 +95,7 @@ def _ask(engine: Engine, queries: Sequence[SearchQuery]) -> Iterator[tuple[float
     settings = search_settings(engine.config.search)
     for query in queries:
         began = time.perf_counter()
-        answer = search(query, settings, engine.database, engine.semantics.now(), lambda: [])
+        answer = search(query, settings, engine.database, engine.semantics.serving().forgetful(), lambda: [])
         took = (time.perf_counter() - began) * 1000
         if answer.degraded:
             raise RuntimeError(f"the search is not whole: {answer.degraded.reason}")

@@ -14,6 +14,8 @@ def print_report(result: dict[str, Any]) -> None:
         tables += [_index(result), _search(result), _save(result), _rest(result)]
     if "load" in result:
         tables.append(_load(result))
+    if "idle" in result:
+        tables.append(_quiet(result))
     if "large" in result:
         tables.append(_large(result["large"]))
     print("\n" + " · ".join(["memoryd bench", *facts]))
@@ -82,6 +84,22 @@ def _load(result: dict[str, Any]) -> list[Row]:
                 (f"{name}, {words}", _both(heard["ms"]), f"{times}{heard['searches']} searches, {_faults(heard)}")
             )
     return [*rows, (f"{idle['connections']} idle connections", f"{idle['mb']:.0f} MB", "")]
+
+
+def _quiet(result: dict[str, Any]) -> list[Row]:
+    idle, sleep = result["idle"], result["sleep"]
+    return [
+        (f"IDLE, {idle['seconds']:g} s", "", ""),
+        ("CPU", f"{idle['cpu_percent']:.3f} %", ""),
+        ("wake-ups a minute", f"{idle['wakeups_a_minute']:.0f}", ""),
+        *(
+            (f"  {name}", f"{thread['wakeups_a_minute']:.0f}", f"{thread['cpu_ms']:.1f} ms of CPU")
+            for name, thread in idle["threads"].items()
+        ),
+        ("memory, model awake", f"{sleep['awake_mb']:.0f} MB", ""),
+        ("memory, model asleep", f"{sleep['asleep_mb']:.0f} MB", ""),
+        ("waking the model", f"{sleep['wake_ms']:.0f} ms", f"the search that waits: {sleep['first_search_ms']:.0f} ms"),
+    ]
 
 
 def _faults(heard: dict[str, Any]) -> str:

@@ -97,6 +97,9 @@ class RememberedQueries:
         self._semantics = semantics
         self._vectors: dict[str, Vectors] = {}
 
+    def knows_query(self, text: str) -> bool:
+        return text in self._vectors
+
     def embed_query(self, text: str) -> Vectors:
         if text not in self._vectors:
             self._vectors[text] = self._semantics.embed_query(text)

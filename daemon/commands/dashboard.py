@@ -94,6 +94,10 @@ def _gauges(status: dict[str, Any], cpu_share: float, width: int, height: int) -
         return lines
     model = f"{embedder_name(embedder)} · {embedder['state']}"
     model += f" · {embedder['reason']}" if embedder["reason"] else ""
+    if asleep := embedder["asleep"]:
+        model += f" · asleep, wakes in about {_ms(asleep['wakes_in_ms'])}"
+    if paused := embedder["paused"]:
+        model += f" · embedding paused: {paused['reason']}"
     lines += [_line("model", model), _line("stores", _stores(stores, width))]
     if height < _HIGH:
         return lines

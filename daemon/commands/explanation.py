@@ -54,6 +54,8 @@ def explain_answer(answer: dict[str, Any]) -> list[str]:
     if answer["lost"]:
         left_out = [f"{count:,} {_LEFT_OUT[stage]}" for stage, count in answer["lost"].items()]
         lines.append(f"{'left out':<9} {', '.join(left_out)}")
+    if embedding := answer.get("embedding"):
+        lines.append(f"{'embedding':<9} {embedding}")
     rest = "".join(f", {stage} {ms:.1f}" for stage, ms in times.items())
     return [*lines, f"{'time':<9} {answer['took_ms']:.1f} ms in all{rest}"]
 

@@ -90,5 +90,7 @@ def _print_result(result: dict[str, Any]) -> None:
         say(f"  without vectors: {result['degraded']['reason']}")
         if result["degraded"]["hint"]:
             say(f"    → {result['degraded']['hint']}")
+    if result["paused"]:
+        say(f"  {result['paused']}; what is new is found by its words meanwhile")
     if result["complete"] and not result["failed"]:
         say(f"The index is current ({result['took_ms'] / 1000:.1f} s).")

@@ -145,6 +145,8 @@ def print_caveats(answer: dict[str, Any]) -> None:
         say(f"{plural(answer['pending_count'], 'file')} not read yet.")
     elif answer["pending_count"]:
         say(f"{plural(answer['pending_count'], 'file')} not yet searchable by meaning (found by words already).")
+    if answer["paused"]:
+        say(f"  {answer['paused']}")
 
 
 def print_rerank(rerank: dict[str, Any] | None) -> None:

@@ -151,6 +151,11 @@ def _facts(status: dict[str, Any]) -> RenderableType:
         model += f" · {embedder['dimension']} dimensions · fingerprint {embedder['fingerprint']}"
     elif embedder["reason"]:
         model += f" · {embedder['reason']}"
+    if asleep := embedder["asleep"]:
+        since = datetime.fromisoformat(asleep["since"]).astimezone().strftime("%H:%M:%S")
+        model += f" · asleep since {since}, wakes in about {asleep['wakes_in_ms']:,} ms"
+    if paused := embedder["paused"]:
+        model += f" · {describe_pause(paused)}"
     if hold := embedder["hold"]:
         model += f" · held back, asked again {until(hold['until'])}"
     facts.add_row("  embedder", model)
@@ -202,6 +207,14 @@ def _facts(status: dict[str, Any]) -> RenderableType:
         error = status["last_errors"][0]
         facts.add_row("  last error", f"{ago(error['at'])}: {error['job']}: {error['reason']}")
     return facts
+
+
+def describe_pause(paused: dict[str, Any]) -> str:
+    """As in: embedding paused: on battery; until 13:05:10 at most."""
+    words = f"embedding paused: {paused['reason']}"
+    if paused["until"]:
+        words += f", until {datetime.fromisoformat(paused['until']).astimezone().strftime('%H:%M:%S')} at most"
+    return words
 
 
 def describe_proof(proof: dict[str, Any] | None) -> str:

@@ -17,4 +17,6 @@ def verdict_of(status: dict[str, Any]) -> Verdict:
     if health["state"] == "indexing":
         pending = sum(workspace["pending"] for workspace in status["workspaces"])
         return "◐", "cyan", "well, and indexing" + (f" ({plural(pending, 'file')} pending)" if pending else "")
+    if paused := status["embedder"]["paused"]:
+        return "●", "green", f"all is well, embedding paused: {paused['reason']}"
     return "●", "green", "all is well"

@@ -21,6 +21,7 @@ from memoryd.daemon.doctor.notes import (
     check_workspace,
     gather_notes,
 )
+from memoryd.daemon.doctor.pauses import check_pauses
 from memoryd.daemon.doctor.process import (
     check_daemon,
     check_health,
@@ -35,6 +36,7 @@ from memoryd.daemon.doctor.sessions import check_sessions, gather_sessions
 from memoryd.daemon.doctor.units import check_unit, gather_units
 from memoryd.daemon.paths import Paths, find_paths
 from memoryd.daemon.session_workspaces import session_workspaces
+from memoryd.jobs.surroundings import look_around
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.errors import ConfigInvalid
 
@@ -70,6 +72,7 @@ def examine(config_file: Path | None, environ: Mapping[str, str], cwd: Path) -> 
     machine = gather_machine()
     for check in (check_processor, check_sqlite, check_locale, check_clock):
         yield check(machine)
+    yield check_pauses(config.index, look_around())
     for unit in gather_units(environ):
         yield check_unit(unit)
     yield check_sessions(gather_sessions(config.sessions))

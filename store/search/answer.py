@@ -87,6 +87,7 @@ class Lines:
 
 
 Stage = Literal["abstain", "duplicate", "neighbour", "min_score", "limit"]
+Embedding = Literal["computed", "cached"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +195,4 @@ class Answer:
     absence: Absence | None = None  # None = there are hits
     hyde: HydeReport | None = None  # None = not asked for
     rerank: RerankReport | None = None  # None = not asked for
+    embedding: Embedding | None = None  # where the query's vector came from; None = there is none

@@ -14,7 +14,7 @@ from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import explain_absence, is_absent
-from memoryd.store.search.answer import Answer, Degraded, Hit, HydeReport, Lost, RerankReport
+from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, RerankReport
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.freshness import put_newer_first
@@ -56,6 +56,7 @@ def search(
     rankings: dict[str, Ranking] = {}
     unknown: dict[str, Set[int]] = {}
     sought: Sought | None = None
+    embedding: Embedding | None = None
     reading: RerankReport | None = None
     hits: list[Hit] = []
 
@@ -73,6 +74,7 @@ def search(
         seeking: Future[Sought] | None = None
         if settings.weights["vector"] > 0 and query.text.strip():
             imagined = hyde.text if hyde else None
+            known = imagined is None and semantics.knows_query(query.text)
             seeking = _seek_beside(query.text, imagined, settings, semantics, visible, watch)
         for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
             if settings.weights[leg] > 0:
@@ -82,6 +84,7 @@ def search(
             try:
                 with watch.stage("vector"):
                     sought = seeking.result()
+                    embedding = "cached" if known else "computed"
                     others = {chunk for ranking in rankings.values() for chunk in ranking}
                     near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
                     rankings["vector"], unknown["vector"] = near.ranking, near.unknown
@@ -123,6 +126,7 @@ def search(
         absence=explain_absence(hits, lost, min_score, settings.abstain, filtered=filtered, limit=limit),
         hyde=hyde,
         rerank=reading,
+        embedding=embedding,
     )
 
 

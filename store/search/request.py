@@ -97,6 +97,9 @@ class Semantics(Protocol):
     def fingerprint(self) -> str | None:
         """Of the generation whose embedder and index these are."""
 
+    def knows_query(self, text: str) -> bool:
+        """Whether the query's vector is at hand, and nothing has to be embedded for it."""
+
     def embed_query(self, text: str) -> Vectors: ...
 
     def embed_passage(self, text: str) -> Vectors: ...

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from memoryd.jobs.embedders.llama import LlamaEmbedder
+from memoryd.jobs.embedders.sleeper import Sleeper
 from memoryd.store.errors import EmbedderUnavailable
 from memoryd.store.protocols import Embedder, Vectors
 from tests.support.embedding_apis import APIS
@@ -60,7 +61,7 @@ def llama_server(default_model: Path) -> Iterator[str]:
 Make = Callable[[], Embedder]
 
 
-@pytest.fixture(params=["fake", "llama", *APIS, "llama.cpp's server"], scope="module")
+@pytest.fixture(params=["fake", "llama", "llama, asleep", *APIS, "llama.cpp's server"], scope="module")
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     path: Path = request.getfixturevalue("default_model")
     match request.param:
@@ -68,6 +69,14 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
             yield FakeEmbedder
         case "llama":
             yield lambda: LlamaEmbedder(path)
+        case "llama, asleep":
+
+            def make_asleep() -> Sleeper:
+                sleeper = Sleeper(lambda: LlamaEmbedder(path))
+                sleeper.sleep(0)
+                return sleeper
+
+            yield make_asleep
         case "llama.cpp's server":
             url: str = request.getfixturevalue("llama_server")
             yield lambda: connect("openai-compatible", url, model="minilm")

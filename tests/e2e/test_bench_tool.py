@@ -72,6 +72,19 @@ def test_memory_is_kept_for_the_next_run_and_made_anew_for_another_size(bench: B
     assert notes() != first
 
 
+def test_daemon_with_nothing_to_do_is_measured_by_thread_and_its_model_asleep(bench: Bench) -> None:
+    result = bench(0, "--idle-only", "--idle-seconds", "6", "--idle-chunks", "10")
+    idle = result["idle"]
+    assert idle["wakeups_a_minute"] == pytest.approx(
+        sum(thread["wakeups_a_minute"] for thread in idle["threads"].values())
+    )
+    assert idle["wakeups_a_minute"] < 12 * 60  # nothing polls several times a second
+    assert result["sleep"]["asleep_mb"] < result["sleep"]["awake_mb"]
+    assert 0 < result["sleep"]["wake_ms"] <= result["sleep"]["first_search_ms"]
+    (bar,) = result["bars"]
+    assert result["bars"][bar] == (idle["cpu_percent"] < 0.05)
+
+
 def test_crowd_gets_its_own_answers_while_everything_is_indexed_again(bench: Bench) -> None:
     result = bench(
         0, "--load-only", "--connections", "50", "--load-chunks", "20", "--load-seconds", "2", "--load-rate", "10"

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,17 @@ from typing import Any
 import pytest
 
 from memoryd.daemon.config import IGNORE, INCLUDE
+from memoryd.daemon.ground import Ground
 from memoryd.daemon.watcher import Watcher
 from memoryd.jobs.workspace import Workspace, signature_of
 from memoryd.store.errors import StoreFull
 from tests.support.engine import Memory
+from tests.support.mounts import small_disk
 from tests.support.waiting import eventually
 
 
 @contextmanager
-def watched(memory: Memory) -> Iterator[Watcher]:
+def watched(memory: Memory, ground: Ground | None = None) -> Iterator[Watcher]:
     """An engine that learns of changes from its watcher alone."""
     with memory.running() as engine:
         workspace = engine.workspaces["notes"]
@@ -37,6 +40,7 @@ def watched(memory: Memory) -> Iterator[Watcher]:
             settle_s=0.2,
             poll_s=0.2,
             check_s=0.2,
+            ground=ground,
         )
         watcher.start()
         try:
@@ -267,6 +271,60 @@ def test_unmounted_root_is_noticed_and_watched_again_when_it_is_back(memory: Mem
             subprocess.run(unmount, check=True)
 
 
+SOON_S = 20.0  # long before the watcher looks by itself where the ground tells it
+
+
+@pytest.fixture
+def ground() -> Iterator[Ground]:
+    ground = Ground()
+    yield ground
+    ground.stop()
+
+
+@pytest.mark.parametrize("above", [0, 1, 2], ids=["the root", "its folder", "the folder above"])
+def test_folder_that_is_moved_away_and_replaced_is_told_by_the_ground(
+    tmp_path: Path, ground: Ground, above: int
+) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    memory = Memory(tmp_path / "a/b")
+    memory.data = tmp_path / "data"
+    memory.configure(paths=replace(memory.config.paths, data=str(memory.data)))
+    memory.write("memory/a.md", "The lighthouse keeper.\n")
+    moved = [memory.root, *memory.root.parents][above]
+    with watched(memory, ground):
+        for number, words in enumerate(("night train", "violin")):  # the second time it is another folder that moves
+            moved.rename(tmp_path / f"away-{number}")
+            memory.write("memory/a.md", f"A {words}.\n")
+            query = words.split()[-1]
+            eventually(lambda: memory.found(query) == ["memory/a.md"], within=SOON_S)  # noqa: B023 - asked at once
+
+
+def test_mount_over_a_root_is_told_by_the_ground(memory: Memory, ground: Ground) -> None:
+    memory.write("memory/a.md", "The lighthouse keeper.\n")
+    with watched(memory, ground), small_disk(memory.root, 1):
+        memory.write("memory/b.md", "The night train.\n")
+        eventually(lambda: memory.found("train") == ["memory/b.md"], within=SOON_S)
+        memory.write("memory/c.md", "A violin.\n")
+        eventually(lambda: memory.found("violin") == ["memory/c.md"], within=SOON_S)
+
+
+def test_watcher_that_has_ground_looks_by_itself_once_in_a_while_only(memory: Memory, ground: Ground) -> None:
+    with watched(memory, ground) as watcher:
+        eventually(lambda: watcher.silence_s() > 10 * 0.2, what="it has not come round for ten looks")
+        memory.write("memory/b.md", "The night train.\n")
+        finds(memory, "train", "memory/b.md")
+
+
+def test_ground_that_is_left_and_stopped_leaves_nothing_open(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    ground = Ground()
+    ground.follow(tmp_path, lambda: None)
+    ground.leave(tmp_path)
+    ground.stop()
+    assert not ground.alive()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 # -- what is no change, and what is too much -------------------------------------------------------------------
 
 
@@ -389,6 +447,7 @@ CHILD = """
 import json, os, pathlib, resource, sys, threading, time
 root, limit, value = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 from memoryd.daemon.config import IGNORE, INCLUDE
+from memoryd.daemon.ground import Ground
 from memoryd.daemon.watcher import Watcher
 from memoryd.jobs.workspace import Workspace
 

@@ -90,6 +90,7 @@ class Memory:
         )
         self.engine: Engine | None = None
         self.clock: Clock = time.time
+        self.machine = Path("/")  # below it, what Linux tells of the machine
 
     def configure(self, **sections: Any) -> None:
         self.config = replace(self.config, **sections)
@@ -123,7 +124,7 @@ class Memory:
     def running(self) -> Iterator[Engine]:
         self.embedder.closed = False
         engine = self.engine = Engine(
-            self.config, find_paths(self.config, {"HOME": "/nonexistent"}), self.models, self.clock
+            self.config, find_paths(self.config, {"HOME": "/nonexistent"}), self.models, self.clock, self.machine
         )
         try:
             engine.start()

@@ -15,7 +15,7 @@ from memoryd.daemon.config_file import load_config
 from memoryd.daemon.config_show import render_config, to_json
 from memoryd.daemon.configured_models import ConfiguredModels, changed_settings, choose_provider, made_with
 from memoryd.daemon.embedding_keys import KEYED
-from memoryd.jobs.embedders.llama import LlamaEmbedder
+from memoryd.jobs.embedders.sleeper import Sleeper
 from memoryd.store.errors import ConfigInvalid, EmbedderRefused, ModelMissing, ProviderUnavailable
 from tests.support.embedding_apis import APIS
 from tests.support.embedding_server import KEY, EmbeddingServer, run_embedding_server
@@ -52,7 +52,7 @@ def test_auto_takes_the_local_model_whatever_keys_there_are(default_model: Path,
     environ = {"OPENAI_API_KEY": KEY, "MEMORYD_OPENAI_API_KEY": KEY}
     models = ConfiguredModels(NOWHERE, default_model.parents[1], environ)
     with closing(models.load(quiet)) as embedder:
-        assert isinstance(embedder, LlamaEmbedder)
+        assert isinstance(embedder, Sleeper)
     assert (models.choice.provider, models.choice.sends_to) == ("local", None)
     assert "local model comes first" in models.choice.why
     assert proxy.paths == []

@@ -57,7 +57,8 @@ def test_plain_hit_has_no_remarks() -> None:
 
 
 def test_answer_tells_weights_filters_losses_and_time() -> None:
-    head, words, filters, left_out, time = explain_answer(ANSWER)
+    head, words, filters, left_out, embedding, time = explain_answer({**ANSWER, "embedding": "cached"})
+    assert embedding == "embedding cached"
     assert words == "words      1.00 → 0.71   0.16   0.50   0.40    1,031    1.2 ms"
     assert len(head) == len(words)
     assert filters == "filters   scope user:ana; source memory; include_superseded · 3 documents"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from memoryd.daemon.config import Config, Embedder, Locations, Log, Search, Weights, Workspace
+from memoryd.daemon.config import Config, Embedder, Index, Locations, Log, Search, Weights, Workspace
 from memoryd.daemon.config_schema import SETTINGS
 from memoryd.daemon.reloaded import AT_START, compare
 
@@ -49,3 +49,12 @@ def test_what_is_read_at_the_start_stays_in_force_and_waits() -> None:
 
 def test_sections_that_wait_are_sections() -> None:
     assert {key.partition(".")[0] for key in SETTINGS} > set(AT_START)
+
+
+def test_niceness_waits_for_a_restart_and_the_pauses_do_not() -> None:
+    wanted = Config(index=Index(nice=0, pause_on_battery=True), embedder=Embedder(idle_unload_minutes=1))
+    difference = compare(Config(), wanted)
+    assert difference.live == ("index.pause_on_battery", "embedder.idle_unload_minutes")
+    assert difference.at_start == ("index.nice",)
+    assert difference.config.index == Index(pause_on_battery=True)
+    assert difference.config.embedder == wanted.embedder

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memoryd.daemon.config import Config, Llm, Sessions
+from memoryd.daemon.config import Config, Index, Llm, Sessions
 from memoryd.daemon.doctor.finding import Finding
 from memoryd.daemon.doctor.folders import (
     FolderFacts,
@@ -30,6 +30,7 @@ from memoryd.daemon.doctor.notes import (
     check_passed_over,
     check_workspace,
 )
+from memoryd.daemon.doctor.pauses import check_pauses
 from memoryd.daemon.doctor.process import (
     ProcessFacts,
     check_daemon,
@@ -43,6 +44,7 @@ from memoryd.daemon.doctor.process import (
 from memoryd.daemon.doctor.provider import ProviderFacts, check_provider
 from memoryd.daemon.doctor.sessions import check_sessions, gather_sessions
 from memoryd.daemon.doctor.units import UnitFacts, check_unit, differing_keys, program_of
+from memoryd.jobs.surroundings import Surroundings
 
 INOTIFY = InotifyFacts(8192, 128, 16384, watches=100, instances=10, folders=20, workspaces=1)
 FOLDER = FolderFacts(Path("/d"), True, True, False, 1000, 0o700, True, 50_000_000_000, 10**6, "ext4")
@@ -336,3 +338,14 @@ def test_what_a_machine_without_namespaces_leaves_out_is_no_difference() -> None
 def test_the_program_of_a_unit() -> None:
     assert program_of('[Service]\nExecStart=-"%h/my venv/memoryd" run\n', "/home/me") == "/home/me/my venv/memoryd"
     assert program_of("[Socket]\nListenStream=%t/memoryd.sock\n", "/home/me") is None
+
+
+def test_pauses_are_told_and_one_that_cannot_be_is_a_warning() -> None:
+    busy, both = Surroundings(71.6, on_battery=False), Index(pause_on_battery=True, pause_on_pressure=60)
+    assert check_pauses(Index(), busy).message == "embedding is never paused"
+    told = check_pauses(both, busy)
+    assert told.state == "ok"
+    assert told.message == ("embedding is paused from 60 % CPU pressure on (now 72 %) and on battery (plugged in now)")
+    untold = check_pauses(both, Surroundings(None, None))
+    assert (untold.state, "psi=1" in (untold.fix or "")) == ("warning", True)
+    assert check_pauses(Index(pause_on_battery=True), Surroundings(None, None)).state == "ok"

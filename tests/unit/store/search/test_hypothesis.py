@@ -28,6 +28,9 @@ class Meaning:
         self.embedder = FakeEmbedder()
         self.embedded: list[tuple[str, str]] = []
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def embed_query(self, text: str) -> Vectors:
         self.embedded.append(("query", text))
         return self.embedder.embed_query(text)

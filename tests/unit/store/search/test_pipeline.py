@@ -42,6 +42,9 @@ class Meaning:
         vectors = self.embedder.embed_documents(texts)
         self.ledger.embed(self.vectors, dict(zip(texts, vectors, strict=True)))
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def embed_query(self, text: str) -> Vectors:
         return self.embedder.embed_query(text)
 
@@ -54,6 +57,9 @@ class Absent:
 
     fingerprint: str | None = None  # as the ledger says
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def embed_query(self, text: str) -> Vectors:
         raise EmbedderUnavailable("the model is being loaded", hint="wait a little")
 
@@ -65,6 +71,9 @@ class Forbidden:
     """A vector side that must not be asked."""
 
     fingerprint: str | None = None  # as the ledger says
+
+    def knows_query(self, text: str) -> bool:
+        return False
 
     def embed_query(self, text: str) -> Vectors:
         raise AssertionError("a leg of weight 0 does not run")

@@ -47,6 +47,9 @@ class Meaning:
         vectors = self._embedder.embed_documents(texts)
         self._ledger.embed(self._vectors, dict(zip(texts, vectors, strict=True)))
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def embed_query(self, text: str) -> Vectors:
         if self.failure:
             raise self.failure

@@ -57,6 +57,9 @@ class Nothing:
 
     fingerprint: str | None = None  # as the ledger says
 
+    def knows_query(self, text: str) -> bool:
+        return False
+
     def embed_query(self, text: str) -> Vectors:
         raise EmbedderUnavailable
 
