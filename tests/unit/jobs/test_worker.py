@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.jobs.embed import Interrupted
+from memoryd.jobs.interrupted import Interrupted
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.store.database import Database
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt, StoreFull
@@ -46,7 +46,7 @@ class Bench:
             self.runs.append([job.path for job in jobs])
             return handler(jobs)
 
-        self.worker.start([Lane("test", {"embed": record}, {"embed": batch}, lambda _kind: self.ready)])
+        self.worker.start([Lane("test", {"embed": record}, lambda _kind: batch, lambda _kind: self.ready)])
 
     def enqueue(self, *paths: str) -> None:
         self.queue.enqueue_all(("embed", "notes", path) for path in paths)
