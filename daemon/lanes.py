@@ -17,6 +17,7 @@ from memoryd.jobs.index_transcript import index_transcript
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors
+from memoryd.jobs.reread import reread
 from memoryd.jobs.resplit import resplit
 from memoryd.jobs.worker import Facts, Lane
 from memoryd.jobs.workspace import Workspace
@@ -41,7 +42,7 @@ class Lanes:
     def text(self) -> Lane:
         return Lane(
             "text",
-            {"index": self._index, "reconcile": self._reconcile},
+            {"index": self._index, "reconcile": self._reconcile, "reread": self._reread},
             batch=self._batch_of,
             ready=lambda _kind: True,
             alone=self._with_transcripts,
@@ -141,6 +142,12 @@ class Lanes:
         if proof is not None and not proof.in_sync:  # what was not may be now: a workspace that is back, for instance
             self._engine.queue.enqueue("verify", afresh=False)
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
+
+    def _reread(self, _jobs: Sequence[Job]) -> Facts:
+        engine = self._engine
+        with engine.reading:
+            read = reread(engine.workspaces, engine.database, engine.documents, engine.queue, engine.index_settings)
+        return {"files": read.files, "changed": read.changed}
 
     def _embed(self, jobs: Sequence[Job]) -> Facts:
         if self._engine.semantics.off():  # by words alone, on purpose: nothing is to be embedded

@@ -118,7 +118,12 @@ def set_aside(
 
 def is_set_aside(workspace: Workspace, path: str, documents: Documents) -> bool:
     known = documents.lookup(workspace.name, path)
-    return known is not None and known.content_hash.startswith(_CRASHED)
+    return known is not None and is_crashed(known.content_hash)
+
+
+def is_crashed(content_hash: str) -> bool:
+    """Whether it stands for a file that memoryd died of, and that is not to be read until it changes."""
+    return content_hash.startswith(_CRASHED)
 
 
 def _document(

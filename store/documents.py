@@ -124,6 +124,15 @@ class Documents:
             rows = {path: sql.execute(one, (document_id(workspace, path),)).fetchone() for path in paths}
         return {path: Known(*row) for path, row in rows.items() if row}
 
+    def after(self, identity: int, most: int) -> list[tuple[int, str, str, str]]:
+        """The next documents that are files, by id: id, workspace, path, hash of what they held."""
+        with self._database.read() as sql:
+            return sql.execute(
+                "SELECT id, workspace, path, content_hash FROM documents WHERE id > ? AND source != ?"
+                " ORDER BY id LIMIT ?",
+                (identity, SESSIONS, most),
+            ).fetchall()
+
     def workspaces(self) -> list[str]:
         with self._database.read() as sql:
             both = "SELECT workspace FROM documents UNION SELECT workspace FROM transcripts ORDER BY 1"
