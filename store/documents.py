@@ -158,8 +158,8 @@ class Documents:
 
     def totals(self, workspace: str, generation: int | None) -> Totals:
         count = """
-            SELECT (SELECT count(*) FROM documents WHERE workspace = :w AND skipped IS NULL),
-                   (SELECT count(*) FROM documents WHERE workspace = :w AND skipped IS NOT NULL),
+            WITH d AS (SELECT skipped FROM documents INDEXED BY documents_by_filter WHERE workspace = :w)
+            SELECT (SELECT count(*) FROM d WHERE skipped IS NULL), (SELECT count(*) FROM d WHERE skipped IS NOT NULL),
                    (SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE workspace = :w),
                    count(*), count(v.passage_id)
               FROM passages p JOIN documents d ON d.id = p.document_id

@@ -16,6 +16,7 @@ import numpy as np
 
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.failpoints import failpoint
+from memoryd.store.late_import import import_when_used
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
 
@@ -80,6 +81,7 @@ def table_schema(dimension: int) -> Any:
 
 def connect(folder: Path) -> Any:
     """LanceDB remembers each version's files, up to gigabytes of them, though no version is read twice."""
+    import_when_used("lance_namespace_urllib3_client")  # a client for a REST service, half of what lancedb imports
     import lancedb
 
     return lancedb.connect(folder, session=lancedb.Session(_CACHE_BYTES, _CACHE_BYTES))
