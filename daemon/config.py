@@ -368,6 +368,12 @@ class Schedule:
     maintain_minutes: float = field(
         default=60.0, metadata=about("Between two compactions of the stores, at most.", above=0, high=10_080)
     )
+    reread_minutes: float = field(
+        default=5.0,
+        metadata=about(
+            "Between two readings of a few files that seem unchanged: some changes hide.", above=0, high=10_080
+        ),
+    )
     verify_minutes: float = field(
         default=30.0,
         metadata=about(

@@ -344,6 +344,7 @@ class Engine:
         self.schedule.every(every.reconcile_minutes, "reconcile", self._look_at_disk_by_itself)
         self.schedule.every(every.retry_minutes, "retry", self.retry_failures)
         self.schedule.every(every.maintain_minutes, "maintain", lambda: self.queue.enqueue("maintain", afresh=False))
+        self.schedule.every(every.reread_minutes, "reread", lambda: self.queue.enqueue("reread", afresh=False))
         self.schedule.every(every.verify_minutes, "verify", lambda: self.queue.enqueue("verify", afresh=False))
         if FACTS in self.workspaces:
             self.schedule.every(every.maintain_minutes, "facts", self.ingestion.tend)

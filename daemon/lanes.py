@@ -6,37 +6,49 @@ after both. Before each round it puts right what is damaged, and flips to a gene
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memoryd.jobs.calibrate import calibrate
-from memoryd.jobs.index_text import index_text
+from memoryd.jobs.embed import Embedded
+from memoryd.jobs.index_text import index_texts
 from memoryd.jobs.index_transcript import index_transcript
 from memoryd.jobs.native_thread import give_way
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors
+from memoryd.jobs.reread import reread
 from memoryd.jobs.resplit import resplit
-from memoryd.jobs.worker import Facts, Handler, Lane
+from memoryd.jobs.worker import Facts, Lane
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.model import Job
 
 if TYPE_CHECKING:
     from memoryd.daemon.engine import Engine
 
+INDEX_BATCH = 64  # files that are read and written together
 EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
+CACHED_BATCH = 512  # … or at most, while few of their texts are not in the cache …
 FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
 _PAUSED = frozenset({"embed", "fill", "resplit", "calibrate"})  # what embeds, and waits while that is paused
+FEW_TEXTS = 64  # are embedded in seconds
 _DAY = 86_400
 
 
 class Lanes:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._batch = {"index": INDEX_BATCH, "embed": EMBED_BATCH, "fill": FILL_BATCH}
 
     def text(self) -> Lane:
-        handlers: dict[str, Handler] = {"index": self._index, "reconcile": self._reconcile}
-        return Lane("text", handlers, batch={}, ready=lambda _kind: True)
+        return Lane(
+            "text",
+            {"index": self._index, "reconcile": self._reconcile, "reread": self._reread},
+            batch=self._batch_of,
+            ready=lambda _kind: True,
+            alone=self._with_transcripts,
+        )
 
     def vectors(self) -> Lane:
         return Lane(
@@ -51,12 +63,19 @@ class Lanes:
                 "maintain": self._maintain,
                 "prune": self._prune,
             },
-            batch={"embed": EMBED_BATCH, "fill": FILL_BATCH},
+            batch=self._batch_of,
             ready=self._can_run,
             tend=self._tend,
             begin=lambda: give_way(self._engine.config.index.nice),
             wakes_at=self._wakes_at,
         )
+
+    def _batch_of(self, kind: str) -> int:
+        return self._batch.get(kind, 1)
+
+    def _with_transcripts(self) -> set[str]:
+        """A long transcript is read in parts, and what was saved meanwhile comes in between."""
+        return {name for name, workspace in self._engine.workspaces.items() if workspace.transcripts is not None}
 
     def _can_run(self, kind: str) -> bool:
         if kind == "verify" and self._engine.first_look_due:
@@ -71,6 +90,8 @@ class Lanes:
             return self._engine.semantics.settled()
         if kind == "fill":
             return self._engine.semantics.can_fill()
+        if kind == "calibrate" and self._engine.queue.waiting_kinds() & {"index", "embed"}:  # of all that is there
+            return False
         return self._engine.semantics.can_embed() or (kind == "embed" and self._engine.semantics.off())
 
     def _wakes_at(self) -> float | None:
@@ -81,21 +102,35 @@ class Lanes:
         return min((each for each in at if each is not None), default=None)
 
     def _index(self, jobs: Sequence[Job]) -> Facts:
-        (job,) = jobs
-        with self._engine.reading:
-            workspace = self._engine.workspaces.get(job.workspace)
-            if workspace is None:  # asked for just before it ceased to be served
-                return {"outcome": "unserved"}
-            if workspace.transcripts is not None:
-                return self._index_transcript(workspace, job)
-            outcome = index_text(
-                workspace, job.path, self._engine.documents, self._engine.index_settings, self._engine.clock
-            )
-        if outcome in ("indexed", "skipped", "forgotten"):
-            self._engine.verifier.proofs.note_change(job.workspace, job.path)
-            self._engine.events.tell("document", change=outcome, workspace=job.workspace, path=job.path)
+        outcomes: Counter[str] = Counter()
+        for name in {job.workspace: None for job in jobs}:
+            paths = [job.path for job in jobs if job.workspace == name]
+            with self._engine.reading:
+                workspace = self._engine.workspaces.get(name)
+                if workspace is None:  # asked for just before it ceased to be served
+                    outcomes["unserved"] += len(paths)
+                    continue
+                if workspace.transcripts is not None:
+                    read = [self._index_transcript(workspace, job) for job in jobs if job.workspace == name]
+                    if len(jobs) == 1:
+                        return read[0]
+                    outcomes.update(facts["outcome"] for facts in read)
+                    continue
+                found = index_texts(
+                    workspace,
+                    paths,
+                    self._engine.documents,
+                    self._engine.index_settings,
+                    self._engine.clock,
+                    self._engine.worker.stopping,
+                )
+            outcomes.update(found.values())
+            for path, outcome in found.items():
+                if outcome in ("indexed", "skipped", "forgotten"):
+                    self._engine.verifier.proofs.note_change(name, path)
+                    self._engine.events.tell("document", change=outcome, workspace=name, path=path)
         self._maintain_if_due()
-        return {"outcome": outcome}
+        return {"outcome": next(iter(outcomes))} if len(jobs) == 1 else dict(outcomes)
 
     def _index_transcript(self, workspace: Workspace, job: Job) -> Facts:
         """A part of a long one at a time: what was saved meanwhile comes in between."""
@@ -122,11 +157,17 @@ class Lanes:
             self._engine.queue.enqueue("verify", afresh=False)
         return {"files": found.files, "changed": found.changed, "gone": found.gone}
 
+    def _reread(self, _jobs: Sequence[Job]) -> Facts:
+        engine = self._engine
+        with engine.reading:
+            read = reread(engine.workspaces, engine.database, engine.documents, engine.queue, engine.index_settings)
+        return {"files": read.files, "changed": read.changed}
+
     def _embed(self, jobs: Sequence[Job]) -> Facts:
         if self._engine.semantics.off():  # by words alone, on purpose: nothing is to be embedded
             return {"skipped": len(jobs)}
         self._engine.upkeep.check_room()
-        done = self._engine.vectorizer.run(jobs, self._engine.semantics.serving())
+        done = self._embed_or_let_go(jobs)
         if self._engine.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
             self._engine.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
         self._engine.queue.enqueue("calibrate", afresh=False)
@@ -136,6 +177,15 @@ class Lanes:
                 if self._engine.documents.indexed_in(job.path, [job.workspace]):  # else its vectors were removed
                     self._engine.events.tell("document", change="embedded", workspace=job.workspace, path=job.path)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
+
+    def _embed_or_let_go(self, jobs: Sequence[Job]) -> Embedded:
+        """Documents of which little is to be embedded come twice as many each time; else a batch would take minutes."""
+        self._batch["embed"] = EMBED_BATCH
+        most = FEW_TEXTS if len(jobs) > EMBED_BATCH else None
+        done = self._engine.vectorizer.run(jobs, self._engine.semantics.serving(), most)
+        if done.computed <= FEW_TEXTS:
+            self._batch["embed"] = min(CACHED_BATCH, max(EMBED_BATCH, 2 * len(jobs)))
+        return done
 
     def _fill(self, jobs: Sequence[Job]) -> Facts:
         filling = self._engine.semantics.filling()
@@ -159,8 +209,6 @@ class Lanes:
         return facts
 
     def _calibrate(self, _jobs: Sequence[Job]) -> Facts:
-        if "embed" in self._engine.queue.waiting_kinds():  # there will be another time
-            return {"measured": False}
         return {"measured": calibrate(self._engine.database, self._engine.semantics.serving())}
 
     def _maintain_if_due(self) -> None:

@@ -97,8 +97,8 @@ class Measures:
                 jobs.failed += count
             else:
                 jobs.done += count
-                if facts.get("outcome") in ("indexed", "forgotten"):
-                    self._note_written(files=1)
+                changed = ("indexed", "forgotten")  # of one job it is the outcome, of several how many
+                self._note_written(files=sum(facts.get(how, 0) + (facts.get("outcome") == how) for how in changed))
 
     def note_vectors(self, passages: int, computed: int) -> None:
         """Vectors were written; ``computed`` of them were not in the cache."""

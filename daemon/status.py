@@ -37,7 +37,7 @@ def brief_status(engine: Engine) -> dict[str, Any]:
         "chunks": sum(total.chunks for total in totals),
         "passages": sum(total.passages for total in totals),
         "vectors": sum(total.vectors for total in totals),
-        "pending": len(engine.generations.pending(tuple(engine.workspaces))),
+        "pending": engine.generations.count_pending(tuple(engine.workspaces)),
         "embedder": {
             "state": semantics.state,
             "reason": semantics.reason,

@@ -9,14 +9,16 @@ from typing import Protocol
 
 import numpy as np
 
+from memoryd.jobs.interrupted import Interrupted
 from memoryd.jobs.meaning import Meaning
 from memoryd.store.cache import SqliteCache
 from memoryd.store.generations import Generations, Wanted
 from memoryd.store.model import Job
 from memoryd.store.protocols import Vectors
 
-_COMMIT_PASSAGES = 512  # so many vectors at most wait for one LanceDB commit …
-_COMMIT_SECONDS = 2.0  # … and so long
+_COMMIT_PASSAGES = 512  # so many texts at most are embedded before a LanceDB commit …
+_COMMIT_SECONDS = 2.0  # … or for so long
+_CACHED_PASSAGES = 4096  # so many vectors from the cache are written in one
 _PATIENCE = 4  # batches of one text: before every so many, a burst of queries is waited for
 
 
@@ -24,10 +26,6 @@ class OnWritten(Protocol):
     """Told of every commit: how many vectors were written, and how many texts were embedded for it."""
 
     def __call__(self, passages: int, computed: int) -> None: ...
-
-
-class Interrupted(Exception):
-    """The lane is wanted for something else: to stop, or to heal. The jobs in hand go back to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,8 @@ class Vectorizer:
         self._cache = cache
         self._is_wanted = is_wanted
 
-    def run(self, jobs: Sequence[Job], meaning: Meaning) -> Embedded:
+    def run(self, jobs: Sequence[Job], meaning: Meaning, most: int | None = None) -> Embedded:
+        """``most``: where more texts are to be embedded, what the cache has is written, and the jobs are let go."""
         generation = meaning.generation
         documents = [(job.workspace, job.path) for job in jobs]
         orphans = self._generations.orphans(generation.id, documents)
@@ -65,7 +64,7 @@ class Vectorizer:
             meaning.vectors.delete(orphans)
             self._generations.unmark(generation.id, orphans)
         wanted = self._generations.missing(generation.id, documents)
-        return Embedded(len(wanted), self._write(wanted, meaning), len(orphans))
+        return Embedded(len(wanted), self._write(wanted, meaning, most), len(orphans))
 
     def write_ahead(self, passages: Sequence[Wanted], meaning: Meaning) -> int:
         """Have the vectors of passages that the ledger is about to get; returns how many were embedded for it.
@@ -74,10 +73,10 @@ class Vectorizer:
         """
         return self._write(self._generations.without_vectors(meaning.generation.id, passages), meaning)
 
-    def _write(self, wanted: Sequence[Wanted], meaning: Meaning) -> int:
+    def _write(self, wanted: Sequence[Wanted], meaning: Meaning, most: int | None = None) -> int:
         """LanceDB first, then the ledger's mark that it holds them."""
         computed = 0
-        for commit in self.place(wanted, meaning):
+        for commit in filter(None, self.place(wanted, meaning, most)):
             ids = [placed.passage.passage_id for placed in commit]
             owners = [placed.passage.document_id for placed in commit]
             matrix = np.stack([placed.vector for placed in commit])
@@ -89,30 +88,46 @@ class Vectorizer:
                 self.on_written(len(commit), new)
         return computed
 
-    def place(self, wanted: Sequence[Wanted], meaning: Meaning) -> Iterator[list[Placed]]:
-        """Passages with their vectors, in portions that are written at once. The cache keeps every batch."""
-        for start in range(0, len(wanted), _COMMIT_PASSAGES):
-            portion = wanted[start : start + _COMMIT_PASSAGES]
+    def place(self, wanted: Sequence[Wanted], meaning: Meaning, most: int | None = None) -> Iterator[list[Placed]]:
+        """Passages with their vectors, in portions that are written at once: those that the cache has come first."""
+        ready: list[Placed] = []
+        rest: dict[bytes, list[Wanted]] = {}  # by text: the same one in two places is embedded once
+        for start in range(0, len(wanted), _CACHED_PASSAGES):
+            if ready:
+                yield ready
+            portion = wanted[start : start + _CACHED_PASSAGES]
             cached = self._cache.find(meaning.generation.fingerprint, [passage.text_hash for passage in portion])
             ready = [Placed(p, cached[p.text_hash], computed=False) for p in portion if p.text_hash in cached]
-            rest: dict[bytes, list[Wanted]] = {}  # the same text in two places is embedded once
             for passage in portion:
                 if passage.text_hash not in cached:
                     rest.setdefault(passage.text_hash, []).append(passage)
-            # Texts of like length waste the least of a batch.
-            texts = sorted(((key, same[0].text.strip()) for key, same in rest.items()), key=lambda pair: len(pair[1]))
+        texts = list(rest.values())
+        if most is not None and len(texts) > most:
+            yield ready
+            raise Interrupted
+        for start in range(0, len(texts), _COMMIT_PASSAGES):
             began = time.monotonic()
-            first = 0
-            while first < len(texts):
-                batch = texts[first : first + meaning.batch()]
-                for key, vector in self._embed(dict(batch), meaning, patient=first % _PATIENCE == 0).items():
-                    ready.extend(Placed(p, vector, computed=p is rest[key][0]) for p in rest[key])
-                first += len(batch)
+            for placed in self._compute(texts[start : start + _COMMIT_PASSAGES], meaning):
+                ready.extend(placed)
                 if time.monotonic() - began > _COMMIT_SECONDS:
                     yield ready
                     ready, began = [], time.monotonic()
-            if ready:
-                yield ready
+            yield ready
+            ready = []
+        if ready:
+            yield ready
+
+    def _compute(self, wanted: Sequence[Sequence[Wanted]], meaning: Meaning) -> Iterator[list[Placed]]:
+        """The passages of each text, a batch of texts at a time. The cache keeps every batch."""
+        same = {each[0].text_hash: each for each in wanted}
+        # Texts of like length waste the least of a batch.
+        texts = sorted(((key, each[0].text.strip()) for key, each in same.items()), key=lambda pair: len(pair[1]))
+        first = 0
+        while first < len(texts):
+            batch = dict(texts[first : first + meaning.batch()])
+            vectors = self._embed(batch, meaning, patient=first % _PATIENCE == 0)
+            yield [Placed(p, vectors[key], computed=p is same[key][0]) for key in batch for p in same[key]]
+            first += len(batch)
 
     def _embed(self, texts: dict[bytes, str], meaning: Meaning, *, patient: bool) -> dict[bytes, Vectors]:
         if self._is_wanted():

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memoryd.jobs.chunking import group_chunks, split_passages
 from memoryd.jobs.dates import document_date, is_evergreen
+from memoryd.jobs.interrupted import Interrupted
 from memoryd.jobs.markdown import document_title, read_front_matter
 from memoryd.jobs.reading import FileRead, decode_text, read_file
 from memoryd.jobs.scope import document_scope
 from memoryd.jobs.superseding import read_superseding
 from memoryd.jobs.workspace import Workspace, check_available, check_same_disk, signature_of
-from memoryd.store.documents import Documents
+from memoryd.store.documents import Documents, Known
+from memoryd.store.findings import Finding, Gone, Said, Skipped, Touched
 from memoryd.store.model import FACTS, Document, Passage
 from memoryd.store.protocols import Clock
 
 READING_VERSION = "2"  # of what is taken from a file besides its passages: another one, and all is read again
+_COMMIT_BYTES = 256 * 1024  # of text that wait for one commit: tens of milliseconds
 _CRASHED = "crashed:"  # in the place of the hash of a file that memoryd died of
 
 
@@ -28,24 +32,62 @@ class IndexSettings:
 
 def index_text(workspace: Workspace, path: str, documents: Documents, settings: IndexSettings, clock: Clock) -> str:
     """Make the ledger say what the file says now; returns what was done, for the log."""
-    if not workspace.covers(path):
-        return "forgotten" if documents.forget(workspace.name, path, clock()) else "absent"
-    known = documents.lookup(workspace.name, path)
-    check_available(workspace)
-    file = read_file(workspace.root / path, workspace.root, settings.max_file_bytes)
+    return index_texts(workspace, [path], documents, settings, clock)[path]
+
+
+def index_texts(
+    workspace: Workspace,
+    paths: Sequence[str],
+    documents: Documents,
+    settings: IndexSettings,
+    clock: Clock,
+    is_wanted: Callable[[], bool] = lambda: False,
+) -> dict[str, str]:
+    """Make the ledger say what the files say now, small ones in one commit; returns what was done with each.
+
+    ``is_wanted``: whether the lane is wanted for something else, and lets go of its jobs at the next file. What was
+    written by then is found unchanged when they come again.
+    """
+    if any(workspace.covers(path) for path in paths):
+        check_available(workspace)
+    known = documents.lookup_all(workspace.name, paths)
+    outcomes: dict[str, str] = {}
+    found: list[Finding] = []
+    held = 0  # bytes that were read, and are not written yet
+    for path in paths:
+        if is_wanted():
+            raise Interrupted
+        outcomes[path], finding = _look(workspace, path, known.get(path), settings)
+        if finding is not None:
+            found.append(finding)
+            held += finding.document.size if isinstance(finding, Said) else 0
+        if held > _COMMIT_BYTES:
+            documents.keep(found, clock())
+            found, held = [], 0
+    if found:
+        documents.keep(found, clock())
+    return outcomes
+
+
+def _look(workspace: Workspace, path: str, known: Known | None, settings: IndexSettings) -> tuple[str, Finding | None]:
+    """What is to be done about a file, and what the ledger is to say of it; None = it says so already."""
+    covered = workspace.covers(path)
+    file = read_file(workspace.root / path, workspace.root, settings.max_file_bytes) if covered else None
     if file is None:
-        if known and not any(workspace.root.iterdir()):
-            check_same_disk(workspace, {path: known.signature})
-        return "forgotten" if documents.forget(workspace.name, path, clock()) else "absent"
+        if known is None:
+            return "absent", None
+        if covered:
+            check_available(workspace)  # again: it may have been taken away between two files
+            if not any(workspace.root.iterdir()):
+                check_same_disk(workspace, {path: known.signature})
+        return "forgotten", Gone(workspace.name, path)
     if known and known.content_hash == file.content_hash:
-        documents.touch(workspace.name, path, file.signature)
-        return "unchanged"
+        is_noted = known.signature == file.signature
+        return "unchanged", None if is_noted else Touched(workspace.name, path, file.signature)
     document, skipped = make_document(workspace, path, file, settings)
     if skipped is not None:
-        documents.skip(document, skipped, clock())
-        return "skipped"
-    documents.replace(document, clock())
-    return "indexed"
+        return "skipped", Skipped(document, skipped)
+    return "indexed", Said(document)
 
 
 def make_document(
@@ -76,7 +118,12 @@ def set_aside(
 
 def is_set_aside(workspace: Workspace, path: str, documents: Documents) -> bool:
     known = documents.lookup(workspace.name, path)
-    return known is not None and known.content_hash.startswith(_CRASHED)
+    return known is not None and is_crashed(known.content_hash)
+
+
+def is_crashed(content_hash: str) -> bool:
+    """Whether it stands for a file that memoryd died of, and that is not to be read until it changes."""
+    return content_hash.startswith(_CRASHED)
 
 
 def _document(

@@ -9,16 +9,24 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import structlog
 
-from memoryd.jobs.embed import Interrupted
+from memoryd.jobs.interrupted import Interrupted
 from memoryd.jobs.native_thread import name_thread
 from memoryd.jobs.retry import backoff, unforeseen
-from memoryd.store.errors import MemorydError, ProviderUnavailable, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.errors import (
+    FileUnreadable,
+    MemorydError,
+    ProviderUnavailable,
+    StoreCorrupt,
+    StoreFull,
+    StoreUnavailable,
+    WorkspaceUnavailable,
+)
 from memoryd.store.job_rows import Failure, job_key
 from memoryd.store.model import Job
 from memoryd.store.protocols import Clock
@@ -45,8 +53,9 @@ _STORE_SECONDS = 30.0  # at most between two tries while the disk is full or the
 class Lane:
     name: str
     handlers: dict[str, Handler]  # by kind of job
-    batch: dict[str, int]  # how many jobs of a kind are handed over at once; others one by one
+    batch: Callable[[str], int]  # how many jobs of a kind are handed over at once
     ready: Callable[[str], bool]  # whether jobs of a kind can run now
+    alone: Callable[[], Container[str]] = tuple  # the workspaces whose jobs are handed over one by one all the same
     tend: Callable[[], object] = lambda: None  # what the lane looks after before each round of jobs
     begin: Callable[[], object] = lambda: None  # on its thread, before anything else
     wakes_at: Callable[[], float | None] = lambda: None  # when (unix time) jobs that cannot run now may, if it is known
@@ -147,7 +156,7 @@ class Worker:
     def _run_kind(self, lane: Lane, kind: str) -> bool:
         if self.stopping() or not lane.ready(kind):
             return False
-        jobs = self.queue.claim([kind], lane.batch.get(kind, 1))
+        jobs = self.queue.claim([kind], lane.batch(kind), lane.alone())
         if jobs:
             self._busy[threading.current_thread().name] = time.monotonic()
             try:
@@ -181,8 +190,8 @@ class Worker:
                 log.warning("jobs_wait", kind=jobs[0].kind, jobs=len(jobs), code=known.code, reason=known.message)
                 self.queue.give_back(jobs)
                 return
-            if len(jobs) > 1 and not all(self._is_retried(job, known) for job in jobs):
-                for job in jobs:  # find the one that spoils the batch before any is parked
+            if len(jobs) > 1 and (_is_of_one(known) or not all(self._is_retried(job, known) for job in jobs)):
+                for job in jobs:  # find the one that spoils the batch before any other bears its reason, or is parked
                     self._run_jobs(handler, [job])
                 return
             for job in jobs:
@@ -240,6 +249,11 @@ class Worker:
         kinds = [kind for kind in lane.handlers if lane.ready(kind)]
         due = [self.queue.next_due(kinds) if kinds else None, lane.wakes_at()]
         return min((max(0.0, at - self.clock()) for at in due if at is not None), default=_IDLE_SECONDS)
+
+
+def _is_of_one(error: MemorydError) -> bool:
+    """One file's trouble, or one workspace's, of which the others of a batch know nothing."""
+    return isinstance(error, FileUnreadable | WorkspaceUnavailable)
 
 
 def _is_ours(error: MemorydError) -> bool:

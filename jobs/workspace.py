@@ -131,14 +131,15 @@ def _walk(workspace: Workspace, below: str, result: Scan) -> Iterator[tuple[str,
         for entry in listing:
             path = f"{current}/{entry.name}" if current else entry.name
             on_the_way = not below or _is_at_or_below(path, below) or _is_at_or_below(below, path)
-            wanted = workspace.covers(path) or workspace.may_hold(path)
-            found = _look(workspace, path, entry, result, linked) if on_the_way and wanted else None
+            is_covered = on_the_way and workspace.covers(path)
+            wanted = is_covered or (on_the_way and workspace.may_hold(path))
+            found = _look(workspace, path, entry, result, linked, is_covered) if wanted else None
             if found is None:
                 continue
             if stat.S_ISDIR(found.st_mode):
                 if workspace.may_hold(path):
                     waiting.append(path)
-            elif workspace.covers(path):
+            elif is_covered:
                 if stat.S_ISREG(found.st_mode):
                     yield path, found
                 else:
@@ -146,11 +147,11 @@ def _walk(workspace: Workspace, below: str, result: Scan) -> Iterator[tuple[str,
 
 
 def _look(
-    workspace: Workspace, path: str, entry: os.DirEntry[str], result: Scan, linked: set[str]
+    workspace: Workspace, path: str, entry: os.DirEntry[str], result: Scan, linked: set[str], is_covered: bool
 ) -> os.stat_result | None:
     """The stat of an entry, through links that stay inside the root; None = passed over, or gone meanwhile."""
     try:
-        if entry.is_dir(follow_symlinks=False) or workspace.covers(path):
+        if is_covered or entry.is_dir(follow_symlinks=False):
             path.encode()
         if entry.is_symlink() and not _follows(workspace, path, entry, result, linked):
             return None

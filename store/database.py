@@ -102,6 +102,12 @@ class Database:
                 reader.execute("ROLLBACK")
             self._give_back(reader)
 
+    def recall(self, key: str) -> str | None:
+        """A fact about how the ledger was written, as it was remembered last."""
+        with self.read() as sql:
+            row = sql.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
     def remember(self, key: str, value: str) -> bool:
         """Keep a fact about how the ledger was written; returns whether it was another before."""
         with self.write() as sql:

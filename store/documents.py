@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryd.store.database import Database
-from memoryd.store.document_rows import (
-    clear_document,
-    entries_of,
-    forget_chunks,
-    write_chunks,
-    write_document,
-    write_passages,
-)
 from memoryd.store.failpoints import failpoint
-from memoryd.store.job_rows import add_job
+from memoryd.store.findings import Finding, Gone, Said, Skipped, Touched, write_finding
 from memoryd.store.model import SESSIONS, Document, document_id
 
 # The files behind the documents: a segment is none, its transcript is.
@@ -61,31 +53,30 @@ class Documents:
 
     # -- writing ------------------------------------------------------------------------------------------
 
+    def keep(self, findings: Sequence[Finding], now: float) -> list[bool]:
+        """Make the ledger say what was found, all of it or nothing: one commit, however many files there are.
+
+        Returns of each whether that was news to the ledger.
+        """
+        with self._database.write() as sql:
+            news = [write_finding(sql, finding, now) for finding in findings]
+        if any(isinstance(finding, Said) for finding in findings):
+            failpoint("document.replace.after")
+        if any(isinstance(finding, Gone) for finding in findings):
+            failpoint("document.forget.after")
+        return news
+
     def replace(self, document: Document, now: float) -> None:
         """Make the ledger say exactly what this document says; queue the embedding of what is new in it."""
-        identity = document_id(document.workspace, document.path)
-        entries = entries_of(identity, document)
-        with self._database.write() as sql:
-            kept = forget_chunks(sql, identity, keep={(entry.key, entry.chunk.heading) for entry in entries})
-            write_document(sql, identity, document, skipped=None, now=now)
-            write_passages(sql, identity, document.passages)
-            write_chunks(sql, identity, entries, kept)
-            add_job(sql, "embed", document.workspace, document.path, now)
-            failpoint("document.replace.before")
-        failpoint("document.replace.after")
+        self.keep([Said(document)], now)
 
     def skip(self, document: Document, reason: str, now: float) -> None:
         """Remember that a file was looked at and why it is not indexed."""
-        identity = document_id(document.workspace, document.path)
-        with self._database.write() as sql:
-            clear_document(sql, identity)
-            write_document(sql, identity, document, skipped=reason, now=now)
-            add_job(sql, "embed", document.workspace, document.path, now)
+        self.keep([Skipped(document, reason)], now)
 
     def touch(self, workspace: str, path: str, signature: str) -> None:
         """The file was looked at again and holds what it held."""
-        with self._database.write() as sql:
-            sql.execute("UPDATE documents SET signature = ? WHERE id = ?", (signature, document_id(workspace, path)))
+        self.keep([Touched(workspace, path, signature)], 0.0)
 
     def expire(self, workspace: str, paths: Iterable[str] | None = None) -> None:
         """Make the next look at these files (None = all) read and split them again, changed or not."""
@@ -110,15 +101,7 @@ class Documents:
 
     def forget(self, workspace: str, path: str, now: float) -> bool:
         """The file is gone: it is not found from here on; its vectors are removed by the queued job."""
-        identity = document_id(workspace, path)
-        with self._database.write() as sql:
-            known = sql.execute("SELECT 1 FROM documents WHERE id = ?", (identity,)).fetchone() is not None
-            if known:
-                clear_document(sql, identity)
-                add_job(sql, "embed", workspace, path, now)
-            failpoint("document.forget.before")
-        failpoint("document.forget.after")
-        return known
+        return self.keep([Gone(workspace, path)], now)[0]
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -132,12 +115,23 @@ class Documents:
             return {path: Known(signature, content_hash) for path, signature, content_hash in rows}
 
     def lookup(self, workspace: str, path: str) -> Known | None:
+        return self.lookup_all(workspace, [path]).get(path)
+
+    def lookup_all(self, workspace: str, paths: Iterable[str]) -> dict[str, Known]:
+        """Those of these files that were looked at."""
+        one = f"SELECT signature, content_hash FROM ({_FILES}) WHERE id = ?"  # noqa: S608 - ours
         with self._database.read() as sql:
-            row = sql.execute(
-                f"SELECT signature, content_hash FROM ({_FILES}) WHERE id = ?",  # noqa: S608 - ours
-                (document_id(workspace, path),),
-            ).fetchone()
-        return Known(*row) if row else None
+            rows = {path: sql.execute(one, (document_id(workspace, path),)).fetchone() for path in paths}
+        return {path: Known(*row) for path, row in rows.items() if row}
+
+    def after(self, identity: int, most: int) -> list[tuple[int, str, str, str]]:
+        """The next documents that are files, by id: id, workspace, path, hash of what they held."""
+        with self._database.read() as sql:
+            return sql.execute(
+                "SELECT id, workspace, path, content_hash FROM documents WHERE id > ? AND source != ?"
+                " ORDER BY id LIMIT ?",
+                (identity, SESSIONS, most),
+            ).fetchall()
 
     def workspaces(self) -> list[str]:
         with self._database.read() as sql:
@@ -164,8 +158,8 @@ class Documents:
 
     def totals(self, workspace: str, generation: int | None) -> Totals:
         count = """
-            SELECT (SELECT count(*) FROM documents WHERE workspace = :w AND skipped IS NULL),
-                   (SELECT count(*) FROM documents WHERE workspace = :w AND skipped IS NOT NULL),
+            WITH d AS (SELECT skipped FROM documents INDEXED BY documents_by_filter WHERE workspace = :w)
+            SELECT (SELECT count(*) FROM d WHERE skipped IS NULL), (SELECT count(*) FROM d WHERE skipped IS NOT NULL),
                    (SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE workspace = :w),
                    count(*), count(v.passage_id)
               FROM passages p JOIN documents d ON d.id = p.document_id

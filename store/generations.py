@@ -36,6 +36,14 @@ class Wanted:
     text: str  # as it stands in the document; ``embedding_text`` says what of it is embedded
 
 
+_TEXTS_PENDING = "FROM jobs job WHERE kind = 'index'"
+_VECTORS_PENDING = """
+    FROM jobs job JOIN documents d ON d.workspace = job.workspace AND d.path = job.path
+    WHERE kind = 'embed' AND skipped IS NULL
+      AND NOT EXISTS (SELECT 1 FROM jobs WHERE key = 'index:' || job.workspace || ':' || job.path)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
     """A document that is not wholly searchable yet."""
@@ -238,14 +246,15 @@ class Generations:
     def pending(self, workspaces: Sequence[str]) -> list[Pending]:
         """Documents with work before them, those whose words are missing first."""
         with self._database.read() as sql:
-            rows = sql.execute(
-                """
-                SELECT workspace, path, min(phase) FROM (
-                    SELECT workspace, path, 'text' AS phase, run_after FROM jobs WHERE kind = 'index'
-                    UNION ALL
-                    SELECT workspace, path, 'vectors', run_after FROM jobs JOIN documents USING (workspace, path)
-                     WHERE kind = 'embed' AND skipped IS NULL)
-                 GROUP BY workspace, path ORDER BY 3, run_after
-                """
-            ).fetchall()
-        return [Pending(*row) for row in rows if row[0] in workspaces]
+            texts = sql.execute(f"SELECT job.workspace, job.path {_TEXTS_PENDING} ORDER BY run_after").fetchall()
+            vectors = sql.execute(f"SELECT job.workspace, job.path {_VECTORS_PENDING} ORDER BY run_after").fetchall()
+        phases = (("text", texts), ("vectors", vectors))
+        return [Pending(name, path, phase) for phase, rows in phases for name, path in rows if name in workspaces]
+
+    def count_pending(self, workspaces: Sequence[str]) -> int:
+        with self._database.read() as sql:
+            counts = [
+                sql.execute(f"SELECT job.workspace, count(*) {pending} GROUP BY 1").fetchall()
+                for pending in (_TEXTS_PENDING, _VECTORS_PENDING)
+            ]
+        return sum(count for rows in counts for name, count in rows if name in workspaces)

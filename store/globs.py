@@ -8,12 +8,13 @@ from functools import lru_cache
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:
-    return any(_compiled(pattern).fullmatch(path) for pattern in patterns)
+    return _compiled(tuple(patterns)).fullmatch(path) is not None
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(_translate(pattern), re.DOTALL)
+def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """All of them as one: a look at ten thousand files asks a hundred thousand times. Of none, what nothing matches."""
+    return re.compile("|".join(f"(?:{_translate(pattern)})" for pattern in patterns) or r"(?!)", re.DOTALL)
 
 
 def _translate(pattern: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.failpoints import failpoint
-from memoryd.store.left_out import left_out
+from memoryd.store.late_import import import_when_used
 from memoryd.store.precision import PRECISIONS, Precision, Small, restore, shrink
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
@@ -105,9 +105,8 @@ def kept_vectors(rows: Any, dimension: int) -> Vectors:
 
 def connect(folder: Path) -> Any:
     """LanceDB remembers each version's files, up to gigabytes of them, though no version is read twice."""
-    # Half of the import would go into a REST client of LanceDB's catalogues: a second of CPU and 12 MB.
-    with left_out("lance_namespace_urllib3_client.api."):
-        import lancedb
+    import_when_used("lance_namespace_urllib3_client")  # a client for a REST service, half of what lancedb imports
+    import lancedb
 
     return lancedb.connect(folder, session=lancedb.Session(_CACHE_BYTES, _CACHE_BYTES))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
+from itertools import takewhile
 
 from memoryd.store.database import Database
 from memoryd.store.failpoints import failpoint
@@ -44,8 +45,9 @@ class Queue:
         failpoint("queue.enqueue.after")
         self.notify()
 
-    def claim(self, kinds: Sequence[str], limit: int = 1) -> list[Job]:
-        """Take the jobs that are due, oldest first, and mark them running. What the process died of comes alone."""
+    def claim(self, kinds: Sequence[str], limit: int = 1, alone: Container[str] = ()) -> list[Job]:
+        """Take the jobs that are due, oldest first, and mark them running. What the process died of comes alone, and so
+        does what is about one of the workspaces that are said to."""
         due = f"state = 'queued' AND {one_of(kinds)} AND {DUE}"
         given = {"now": self._clock(), **named(kinds)}
         with self._database.read() as sql:  # a look without the write lock: an idle lane stays out of the way
@@ -57,7 +59,7 @@ class Queue:
                 f" WHERE {due} ORDER BY crashes, run_after, key LIMIT :limit",
                 {**given, "limit": limit},
             ).fetchall()
-            rows = [row for row in rows if not row[-1]] or rows[:1]
+            rows = list(takewhile(lambda row: not row[-1] and row[2] not in alone, rows)) or rows[:1]
             sql.executemany("UPDATE jobs SET state = 'running', again = 0 WHERE key = ?", [(row[0],) for row in rows])
         failpoint("queue.claim.after")
         return [Job(*row[:-1]) for row in rows]
@@ -65,13 +67,16 @@ class Queue:
     def complete(self, jobs: Iterable[Job]) -> None:
         """Drop jobs that are done; what was asked for again while it ran is a new request."""
         now = self._clock()
+        keys = [job.key for job in jobs]
         with self._database.write() as sql:
-            for job in jobs:
-                sql.execute("DELETE FROM jobs WHERE key = ? AND state = 'running' AND NOT again", (job.key,))
-                sql.execute(
+            dropped = sql.executemany(
+                "DELETE FROM jobs WHERE key = ? AND state = 'running' AND NOT again", [(key,) for key in keys]
+            ).rowcount
+            if dropped < len(keys):
+                sql.executemany(
                     "UPDATE jobs SET state = 'queued', again = 0, attempts = 0, crashes = 0, run_after = ?,"
                     " enqueued_at = ?, reason = NULL, hint = NULL WHERE key = ? AND state = 'running'",
-                    (now, now, job.key),
+                    [(now, now, key) for key in keys],
                 )
             failpoint("queue.complete.before")
         failpoint("queue.complete.after")

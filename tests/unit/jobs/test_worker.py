@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.jobs.embed import Interrupted
+from memoryd.jobs.interrupted import Interrupted
 from memoryd.jobs.worker import Facts, Handler, Lane, Worker
 from memoryd.store.database import Database
-from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt, StoreFull
+from memoryd.store.errors import (
+    EmbedderUnavailable,
+    FileUnreadable,
+    MemorydError,
+    ModelCorrupt,
+    StoreFull,
+    WorkspaceUnavailable,
+)
 from memoryd.store.failpoints import arm
 from memoryd.store.model import Job
 from memoryd.store.queue import Queue
@@ -46,7 +53,7 @@ class Bench:
             self.runs.append([job.path for job in jobs])
             return handler(jobs)
 
-        self.worker.start([Lane("test", {"embed": record}, {"embed": batch}, lambda _kind: self.ready)])
+        self.worker.start([Lane("test", {"embed": record}, lambda _kind: batch, lambda _kind: self.ready)])
 
     def enqueue(self, *paths: str) -> None:
         self.queue.enqueue_all(("embed", "notes", path) for path in paths)
@@ -175,6 +182,21 @@ def test_spoilt_batch_is_taken_apart(bench: Bench) -> None:
     assert bench.runs == [["a.md", "bad.md", "c.md"], ["a.md"], ["bad.md"], ["c.md"]]
     assert [failure.path for failure in bench.queue.failures()] == ["bad.md"]
     assert bench.queue.depths() == {("embed", "parked"): 1}
+
+
+@pytest.mark.parametrize("error", [FileUnreadable, WorkspaceUnavailable])
+def test_trouble_of_one_file_is_not_told_of_the_others_in_its_batch(bench: Bench, error: type[MemorydError]) -> None:
+    def handler(jobs: Sequence[Job]) -> Facts:
+        if any(job.path == "bad.md" for job in jobs):
+            raise error("no")
+        return {}
+
+    bench.enqueue("a.md", "bad.md", "c.md")
+    bench.start(handler, batch=10)
+    bench.wait_for_runs(4)
+    eventually(lambda: bench.queue.depths() == {("embed", "queued"): 1})
+    assert bench.runs == [["a.md", "bad.md", "c.md"], ["a.md"], ["bad.md"], ["c.md"]]
+    assert [(failure.path, failure.parked) for failure in bench.queue.failures()] == [("bad.md", False)]
 
 
 def test_batch_that_keeps_failing_is_taken_apart_before_it_is_parked(bench: Bench) -> None:

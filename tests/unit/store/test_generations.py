@@ -131,6 +131,10 @@ def test_those_whose_words_are_missing_come_first(ledger: Ledger) -> None:
     ledger.clock.move(1)
     ledger.queue.enqueue("index", *B)
     assert [entry.path for entry in ledger.generations.pending(["home"])] == ["memory/b.md", "memory/a.md"]
+    ledger.queue.enqueue("index", *A)  # both of its phases are one document that is pending
+    assert [entry.phase for entry in ledger.generations.pending(["home"])] == ["text", "text"]
+    assert ledger.generations.count_pending(["home"]) == 2
+    assert ledger.generations.count_pending(["work"]) == 0
 
 
 def test_failed_documents_stay_pending(ledger: Ledger) -> None:

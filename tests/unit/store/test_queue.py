@@ -31,6 +31,16 @@ def paths(jobs: list[Job]) -> list[str]:
     return [job.path for job in jobs]
 
 
+def test_jobs_of_workspaces_that_come_alone_come_alone_and_in_their_turn(queue: Queue, clock: SetClock) -> None:
+    for number, workspace in enumerate(("notes", "sessions", "notes", "notes", "sessions", "sessions")):
+        clock.now += 1
+        queue.enqueue("index", workspace, f"{number}.md")
+    taken = []
+    while jobs := queue.claim(["index"], limit=10, alone={"sessions"}):
+        taken.append([job.path for job in jobs])
+    assert taken == [["0.md"], ["1.md"], ["2.md", "3.md"], ["4.md"], ["5.md"]]
+
+
 def test_key_names_what_a_job_is_about() -> None:
     assert job_key("index", "home", "memory/a.md") == "index:home:memory/a.md"
     assert job_key("reconcile", "home") == "reconcile:home"
