@@ -57,7 +57,7 @@ def test_client_that_lancedb_does_not_use_is_not_loaded(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from memoryd.store.lance import open_or_create
-open_or_create(Path({str(tmp_path)!r}), "vectors_fake", 4).count_rows()
+open_or_create(Path({str(tmp_path)!r}), "vectors_fake", 4, "float32")[0].count_rows()
 print([name for name in sys.modules if name.startswith("lance_namespace_urllib3_client.api")])
 """
     assert run(code, tmp_path) == ["[]"]
