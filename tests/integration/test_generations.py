@@ -18,8 +18,9 @@ from memoryd.jobs.meaning import Meaning
 from memoryd.jobs.resplit import resplit
 from memoryd.store.documents import Documents
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelMissing, NotFound
+from memoryd.store.findings import Finding
 from memoryd.store.lance import known_fingerprints
-from memoryd.store.model import Document, Job
+from memoryd.store.model import Job
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
 from tests.support.engine import Gate, Memory, ledger_of
@@ -454,14 +455,16 @@ class Looking(Documents):
 
     look: Any = None
 
-    def replace(self, document: Document, now: float) -> None:
-        super().replace(document, now)
+    def keep(self, findings: Sequence[Finding], now: float) -> list[bool]:
+        news = super().keep(findings, now)
         self.look()
+        return news
 
 
 def test_document_that_is_split_again_has_its_vectors_the_moment_its_rows_are_replaced(tmp_path: Path) -> None:
     memory = Memory(tmp_path)
-    memory.write("memory/a.md", "\n\n".join(f"Paragraph number{n} about rivers. " + "On. " * 90 for n in range(6)))
+    paragraphs = (" ".join(f"Paragraph number{n} about river{m}." for m in range(60)) for n in range(6))
+    memory.write("memory/a.md", "\n\n".join(paragraphs))
     memory.index()
     cut_as_before(memory, resplit=False)
     with memory.running() as engine:
