@@ -62,16 +62,19 @@ def unwritten(mappings: Iterable[str], names: Collection[str]) -> Iterator[tuple
     """Where files with such names are mapped, as /proc/self/smaps tells it, read-only and with nothing written since.
 
     Addresses that the loader has filled in lie in pages of the process's own, which dropping would lose; a mapping
-    that has any, in memory or swapped out, is passed over.
+    that has any, in memory or swapped out, is passed over. So is the last one of each file: the loader maps a library
+    whole before it puts its parts into place, and where another part follows, this one is there to stay.
     """
     place: tuple[int, int] | None = None
+    path = ""
     for line in mappings:
         word, *rest = line.split(maxsplit=5)
         if not word.endswith(":"):
-            named = len(rest) == 5 and any(name in rest[4] for name in names)
+            before, path = path, rest[4].strip() if len(rest) == 5 else ""
+            if place is not None and path == before:
+                yield place
             start, end = (int(address, 16) for address in word.split("-"))
-            place = (start, end) if named and rest[0] in ("r-xp", "r--p") else None
+            wanted = rest[0] in ("r-xp", "r--p") and any(name in path for name in names)
+            place = (start, end) if wanted else None
         elif word in ("Anonymous:", "Swap:") and rest[0] != "0":
             place = None
-        elif word == "VmFlags:" and place is not None:  # the last line of each
-            yield place

@@ -97,6 +97,11 @@ def test_only_what_is_as_it_is_in_its_file_is_given_back() -> None:
     assert list(unwritten(SMAPS.splitlines(), ("one.so",))) == [(0x1000, 0x3000), (0x3000, 0x9000)]
 
 
+def test_library_that_is_being_loaded_is_left_alone() -> None:
+    """Mapped whole at first, read-only, and then in parts: addresses may be written to the rest of it this moment."""
+    assert list(unwritten(SMAPS.splitlines(), ("two.so",))) == []
+
+
 def test_large_blocks_that_a_thread_frees_are_given_back_at_once() -> None:
     def kept_kb(how: str) -> int:
         words = [sys.executable, "-c", FREED_IN_A_THREAD, how]
