@@ -93,4 +93,5 @@ def _print_result(result: dict[str, Any]) -> None:
     if result["paused"]:
         say(f"  {result['paused']}; what is new is found by its words meanwhile")
     if result["complete"] and not result["failed"]:
-        say(f"The index is current ({result['took_ms'] / 1000:.1f} s).")
+        what = "Words are current" if result["paused"] else "The index is current"
+        say(f"{what} ({result['took_ms'] / 1000:.1f} s).")

@@ -39,6 +39,7 @@ def test_on_battery_notes_are_found_by_words_and_by_meaning_once_it_is_plugged_i
         indexed = machine.run("index")
         assert indexed.returncode == 0
         assert "embedding paused: on battery" in indexed.stderr
+        assert "The index is current" not in indexed.stderr
 
         found = machine.run("search", "faucet")
         assert "memory/plumbing.md" in found.stdout
