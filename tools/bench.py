@@ -25,6 +25,7 @@ from typing import Any
 from bench_corpus import Corpus, Note, Writer, make_corpus, make_queries, slices, write_notes
 from bench_daemon import MEMORYD, Daemon, Home, run_measured
 from bench_idle import SLEEPY, measure_idle, measure_sleep
+from bench_intake import intake_bars, measure_intake
 from bench_large import NATURAL, measure_large
 from bench_load import measure_idle_connections, measure_load
 from bench_raw import RawModel, Run, Setting, find_contenders, sum_runs
@@ -52,19 +53,23 @@ def main() -> int:
     model = install(Embedder().model, cache / "models")
     result: dict[str, Any] = {"machine": {"cores": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0]}}
     bars: dict[str, bool] = {}
-    only = arguments.large_only or arguments.load_only or arguments.idle_only
-    if not only:
+    alone = arguments.large_only or arguments.load_only or arguments.idle_only or arguments.intake_only
+    if not alone:
         measure_daemon(arguments, model, result)
         bars |= {
             "index throughput ≥ 0.85 × raw llama.cpp": result["index"]["ratio"] >= 0.85,
             "search p50 ≤ 8 × a bare query embedding": result["search"]["ratio"] <= 8,
             "saved note found by its words within 300 ms (p95)": result["save"]["keyword_ms"]["p95"] <= 300,
         }
-    if not only or arguments.load_only:
+    if arguments.intake_only or not alone:
+        say("Indexing 10,000 files at once, then changing one line in 10,000 chunks, all without a model …")
+        result["intake"] = measure_intake()
+        bars |= intake_bars(result["intake"])
+    if arguments.load_only or not alone:
         measure_crowd(arguments, result, bars)
-    if not only or arguments.idle_only:
+    if arguments.idle_only or not alone:
         measure_quiet(arguments, result, bars)
-    if arguments.large_chunks and (not only or arguments.large_only):
+    if arguments.large_chunks and (arguments.large_only or not alone):
         say(f"Searching in {arguments.large_chunks} chunks; the first time they are indexed, for some minutes …")
         large = result["large"] = measure_large(arguments.large_chunks, arguments.queries, cache)
         bar = f"search p50 ≤ 10 × a bare query embedding in {large['chunks']} chunks"
@@ -170,6 +175,7 @@ def parse_arguments() -> argparse.Namespace:
         "--large-chunks", type=int, default=15_000, help="size of the large memory; 0: none (default: %(default)s)"
     )
     parser.add_argument("--large-only", action="store_true", help="measure nothing but the large memory")
+    parser.add_argument("--intake-only", action="store_true", help="measure nothing but indexing besides embedding")
     parser.add_argument("--load-only", action="store_true", help="measure nothing but many clients at once")
     parser.add_argument("--idle-only", action="store_true", help="measure nothing but a daemon with nothing to do")
     parser.add_argument("--idle-seconds", type=float, default=60, help="for so long (default: %(default)s)")
