@@ -75,7 +75,8 @@ class Mirror:
         if self._whole is None:
             vectors = enlarge(small)
         steps = scales(vectors)
-        errors = np.linalg.norm(vectors - small * steps[:, None], axis=1)
+        lost = vectors - small * steps[:, None]
+        errors = np.sqrt(np.einsum("ij,ij->i", lost, lost))
         signs = np.packbits(small > 0, axis=1)
         with self._lock:
             rows = np.array([self._rows.setdefault(identity, len(self._rows)) for identity in ids], np.int64)
@@ -157,7 +158,7 @@ class Mirror:
     def _most_alike(self, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows:
         """The rows whose signs differ least from the query's, and whichever differ no more than the last of them."""
         signs = np.packbits(vector > 0)
-        differing = self._over(rows, lambda part: differing_bits(signs, self._signs[part]))
+        differing = self._over(rows, lambda part: differing_bits(signs, _pick(self._signs, part)))
         most = int(np.searchsorted(np.cumsum(np.bincount(differing)), wanted))
         return _those(rows, differing <= most)
 
@@ -166,7 +167,7 @@ class Mirror:
         if _count(rows) <= limit:
             return _those(rows, np.ones(_count(rows), np.bool_))
         query, step = shrink(vector[None])[0], scales(vector[None])[0]
-        cosines = self._over(rows, lambda part: products(query, self._small[part])) * (self._scales[rows] * step)
+        cosines = self._over(rows, lambda part: products(query, _pick(self._small, part))) * (self._scales[rows] * step)
         # What rounding adds is at most the error of a row by the query's length, and that of the query by the row's.
         length, error = float(np.linalg.norm(vector)), float(np.linalg.norm(vector - query * step))
         slack = self._errors[rows] * np.float32(length + error) + np.float32(error + _ROUNDING * max(length, 1.0))
@@ -204,6 +205,10 @@ class Mirror:
 
 def _count(rows: Rows | slice) -> int:
     return rows.stop if isinstance(rows, slice) else len(rows)
+
+
+def _pick(column: NDArray[Number], rows: Rows | slice) -> NDArray[Number]:
+    return column[rows] if isinstance(rows, slice) else np.take(column, rows, axis=0)
 
 
 def _those(rows: Rows | slice, chosen: NDArray[np.bool_]) -> Rows:

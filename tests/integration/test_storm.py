@@ -150,6 +150,9 @@ class StuckSemantics:
     def in_use(self) -> list[Meaning]:
         return [Meaning(self._generation, FakeEmbedder(), self._index, Turns())]
 
+    def convertible(self) -> list[Meaning]:
+        return []
+
     def index(self) -> StuckVectors:
         return self._index
 
