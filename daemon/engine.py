@@ -13,7 +13,12 @@ from pathlib import Path
 import structlog
 
 from memoryd.daemon.config import Config
-from memoryd.daemon.configured import configured_hypotheses, configured_indexing, configured_workspaces
+from memoryd.daemon.configured import (
+    configured_hypotheses,
+    configured_indexing,
+    configured_place,
+    configured_workspaces,
+)
 from memoryd.daemon.events import Events
 from memoryd.daemon.ingestion import Ingestion
 from memoryd.daemon.instance import InstanceLock
@@ -89,7 +94,8 @@ class Engine:
         self.transcripts = Transcripts(self.database, self.documents)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
-        self.semantics = Semantics(models, paths.vectors_dir, self.generations, self.queue, clock, self.healer)
+        self.place = configured_place(config, paths, os.environ, clock)
+        self.semantics = Semantics(models, self.place, self.generations, self.queue, clock, self.healer)
         self.llm = make_language_model(config.llm, os.environ)
         self.hypotheses = configured_hypotheses(config, self.llm)
         self.reranker = make_reranker(config, paths.models_dir)
@@ -115,7 +121,7 @@ class Engine:
             self.generations,
             self.semantics,
             self.cache,
-            paths.vectors_dir,
+            self.place,
         )
         self.verifier = Verifier(
             self.stores, clock, settle_s=config.index.settle_ms / 1000, stopping=self.worker.stopping
