@@ -91,8 +91,14 @@ def connect(place: VectorPlace) -> Any:
     """LanceDB remembers each version's files, up to gigabytes of them, though no version is read twice."""
     import lancedb
 
+    options = place.options()
+    if options is not None and place.connection and place.connection[0] == options:
+        return place.connection[1]
     session = lancedb.Session(_CACHE_BYTES, _CACHE_BYTES)
-    return lancedb.connect(place.folder or place.uri, storage_options=place.options(), session=session)
+    database = lancedb.connect(place.folder or place.uri, storage_options=options, session=session)
+    if options is not None:
+        place.connection = (options, database)
+    return database
 
 
 def open_or_create(place: VectorPlace, fingerprint: str, dimension: int) -> Any:

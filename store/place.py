@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from memoryd.store.outage import Outage
 from memoryd.store.protocols import Clock
@@ -30,6 +30,7 @@ class VectorPlace:
         self.folder = None if "://" in self.uri else Path(uri)
         self.outage = Outage(clock)
         self._options = options
+        self.connection: tuple[dict[str, str], Any] | None = None  # with these options; making one takes requests
         self._set_aside: dict[str, int] = {}  # fingerprint -> the last number that was given up, in this process
 
     def __str__(self) -> str:

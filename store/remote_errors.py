@@ -54,18 +54,18 @@ _KNOWN: tuple[tuple[tuple[str, ...], str, str, bool], ...] = (
         False,
     ),
     (
-        ("error sending request", "timed out", "connection", "dns error", "error decoding response body"),
-        "it cannot be reached, or does not answer in time",
-        _LATER,
-        False,
-    ),
-    (
         ("503 service", "status: 503", "slowdown", "429 too many", "status: 429"),
         "it asks to be left alone for now",
         _LATER,
         False,
     ),
     (("500 internal", "502 bad", "504 gateway", "status: 5"), "its server fails", _LATER, False),
+    (
+        ("error sending request", "timed out", "connection", "dns error", "error decoding response body", "retryerror"),
+        "it cannot be reached, or does not answer in time",
+        _LATER,
+        False,
+    ),
 )
 _DAMAGE = ("not found", "orrupt", "invalid", "panic", "schema", "lanceerror", "was not found")
 

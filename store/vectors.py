@@ -225,13 +225,18 @@ class LanceVectors:
             try:
                 write()
             except Exception as error:
-                if not left or not any(sign in str(error).lower() for sign in _CONFLICT):
+                if not left or not self._is_conflict(error):
                     raise
                 log.warning("vectors_conflict", reason=first_line(str(error)))
                 self._table.checkout_latest()
                 self._mirror = self._load_mirror()
             else:
                 return
+
+    def _is_conflict(self, error: Exception) -> bool:
+        """Far away another machine may have compacted the version that is open here, too: its files are gone then."""
+        words = str(error).lower()
+        return any(sign in words for sign in _CONFLICT) or (self.place.is_remote and "not found" in words)
 
     def _count_commit(self) -> None:
         self._commits += 1

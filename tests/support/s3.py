@@ -72,4 +72,5 @@ def storage_options(port: int, **more: str) -> dict[str, str]:
 
 
 def s3_place(port: int, folder: str, options: Mapping[str, str] | None = None, **clock: Clock) -> VectorPlace:
-    return VectorPlace(f"s3://{BUCKET}/{folder.lstrip(chr(47))}", lambda: storage_options(port, **(options or {})), **clock)
+    uri = f"s3://{BUCKET}/{folder.lstrip('/')}"
+    return VectorPlace(uri, lambda: storage_options(port, **(options or {})), **clock)
