@@ -227,7 +227,7 @@ class LanceVectors:
             except Exception as error:
                 if not left or not self._is_conflict(error):
                     raise
-                log.warning("vectors_conflict", reason=first_line(str(error)))
+                log.warning("vectors_conflict", reason=None if self.place.is_remote else first_line(str(error)))
                 self._table.checkout_latest()
                 self._mirror = self._load_mirror()
             else:
@@ -260,7 +260,9 @@ class LanceVectors:
         try:
             with translated_errors(self.place, self._fingerprint):
                 if self.place.outage.trouble():  # it is back: with the keys as they are now, and what it holds now
-                    self._table = connect(self.place).open_table(self._table.name)
+                    database = connect(self.place)
+                    database.list_tables()  # first what takes the fewest requests
+                    self._table = database.open_table(self._table.name)
                 yield
         except StoreCorrupt as error:
             self.on_damage(error)
