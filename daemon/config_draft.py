@@ -41,7 +41,7 @@ class Draft:
                 value = tuple(self._expand_option(parse_option(text), folder) for text in value)
         except ValueError as unfit:
             # Where the name of a variable belongs, the secret itself may stand.
-            hidden = setting.is_secret or setting.form == "options" or _may_be_secret(setting, value)
+            hidden = setting.is_secret or _may_be_secret(setting, value)
             found = "a hidden value" if hidden else describe(value)
             guess = did_you_mean(str(value), setting.choices) if setting.choices else ""
             self.problems.append(f"{place(key)}: found {found}; allowed: {unfit}{guess}")
@@ -72,7 +72,7 @@ class Draft:
 
 
 def _may_be_secret(setting: Setting, value: Any) -> bool:
-    return setting.form in ("variable", "credential") and isinstance(value, str)
+    return setting.form in ("variable", "credential", "options") and isinstance(value, str | list)
 
 
 def _is_path(setting: Setting, value: str) -> bool:
