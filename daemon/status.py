@@ -275,7 +275,7 @@ def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
         "vectors_place": str(engine.place),
         "vectors_remote": engine.place.is_remote,
     }
-    if trouble := engine.place.outage.trouble():
+    if (trouble := engine.place.outage.trouble()) and engine.semantics.ready():  # else that is told above
         message = f"what is new is found by its words alone: {trouble.reason}"
         reasons.append(_reason("vectors_away", message, trouble.hint))
     if engine.semantics.ready():
