@@ -75,6 +75,11 @@ class LanceVectors:
             self._commits = self._versions = len(self._table.list_versions())  # since it was compacted, as it seems
             self._rows = self._table.count_rows()  # when that was counted last
 
+    @property
+    def name(self) -> str:
+        """Of the table."""
+        return str(self._table.name)
+
     def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
         if not ids:
             return
@@ -179,7 +184,7 @@ class LanceVectors:
         # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
         with self._errors():
             rows = self._table.to_arrow()
-            database, name = connect(self.place), self._table.name
+            database, name = connect(self.place), self.name
             failpoint("vectors.rewrite.before")
             database.drop_table(name)
             failpoint("vectors.rewrite.dropped")
@@ -262,7 +267,7 @@ class LanceVectors:
                 if self.place.outage.trouble():  # it is back: with the keys as they are now, and what it holds now
                     database = connect(self.place)
                     database.list_tables()  # first what takes the fewest requests
-                    self._table = database.open_table(self._table.name)
+                    self._table = database.open_table(self.name)
                 yield
         except StoreCorrupt as error:
             self.on_damage(error)
