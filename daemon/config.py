@@ -41,7 +41,7 @@ def about(
 
     ``low`` and ``high`` are themselves allowed, ``above`` is not. ``form`` says what a text stands for:
     "path", "model" (a path if it ends in .gguf), "glob", "paths" (globs with their folders),
-    "scope", "variable", "credential" or "name".
+    "scope", "variable", "credential", "name", "place" (a path or a URI) or "options" (of a store far away).
     """
     return {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "form": form}
 
@@ -433,6 +433,25 @@ class Locations:
 
 
 @dataclass(frozen=True, slots=True)
+class Store:
+    """Where the vectors are kept, if not on this machine; the ledger and your notes stay here. See docs/remote.md."""
+
+    vectors_uri: str = field(
+        default="",
+        metadata=about(
+            'A folder, or a bucket such as "s3://bucket/memory"; empty: vectors, in the data folder.', form="place"
+        ),
+    )
+    storage_options: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            'What a bucket needs, as "name = value"; keys as "name = env:VARIABLE", "file:PATH" or "credential:NAME".',
+            form="options",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The effective settings and where they came from; two are equal if their settings are."""
 
@@ -447,6 +466,7 @@ class Config:
     server: Server = Server()
     log: Log = Log()
     paths: Locations = Locations()
+    store: Store = Store()
 
     file: Path | None = field(default=None, compare=False)  # the file that was read
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)  # by dotted key; absent = default

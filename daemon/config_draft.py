@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memoryd.daemon.config_problem import describe, did_you_mean, quote_key
 from memoryd.daemon.config_schema import Setting, fit
 from memoryd.daemon.paths import expand_path
+from memoryd.daemon.vector_uri import is_folder
+from memoryd.jobs.storage_options import StorageOption, parse_option
 
 Place = Callable[[str], str]  # where a key stands, in words: a function, as only a problem needs the search
 
@@ -34,15 +37,22 @@ class Draft:
                 value = str(expand_path(value, folder, self.environ))
             elif setting.form == "paths":
                 value = tuple(str(expand_path(glob, folder, self.environ)) for glob in value)
+            elif setting.form == "options":
+                value = tuple(self._expand_option(parse_option(text), folder) for text in value)
         except ValueError as unfit:
             # Where the name of a variable belongs, the secret itself may stand.
-            hidden = setting.is_secret or (setting.form in ("variable", "credential") and isinstance(value, str))
+            hidden = setting.is_secret or _may_be_secret(setting, value)
             found = "a hidden value" if hidden else describe(value)
             guess = did_you_mean(str(value), setting.choices) if setting.choices else ""
             self.problems.append(f"{place(key)}: found {found}; allowed: {unfit}{guess}")
             self.refused.add(key)
         else:
             self.values[key], self.origin[key], self.places[key] = value, origin, place
+
+    def _expand_option(self, option: StorageOption, folder: Path) -> str:
+        if option.kind == "file":
+            option = replace(option, value=str(expand_path(option.value, folder, self.environ)))
+        return str(option)
 
     def take_table(self, table: Mapping[str, Any], place: Place, folder: Path, inside: str = "") -> None:
         """A TOML table and the tables in it."""
@@ -61,7 +71,13 @@ class Draft:
                 self.problems.append(f"{place(key)}: found {describe(value)}; allowed: a table, [{key}]")
 
 
+def _may_be_secret(setting: Setting, value: Any) -> bool:
+    return setting.form in ("variable", "credential", "options") and isinstance(value, str | list)
+
+
 def _is_path(setting: Setting, value: str) -> bool:
+    if setting.form == "place":
+        return value != "" and is_folder(value)
     if setting.form == "model":
         return value.endswith(".gguf") and not value.startswith("hf:")
     return setting.form == "path" and value != ""

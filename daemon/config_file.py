@@ -14,6 +14,7 @@ from memoryd.daemon.config_schema import SETTINGS, build, parse_text
 from memoryd.daemon.config_workspaces import choose_workspaces, read_blocks
 from memoryd.daemon.embedding_keys import KEY_VARIABLES
 from memoryd.daemon.paths import default_config_file
+from memoryd.daemon.vector_uri import is_folder, uri_problems
 from memoryd.store.errors import ConfigInvalid
 
 # Variables that stand for no single key of the configuration.
@@ -114,6 +115,11 @@ def _contradictions(draft: Draft) -> Iterable[str]:
         wanted = "with llm.model, and an http:// or https:// address without user and password as llm.base_url"
         yield f'{where}: found "openai-compatible" without its model or address; allowed: {wanted}'
     yield from _embedder_contradictions(config.embedder, draft)
+    for wrong in uri_problems(config.store.vectors_uri):
+        yield f"{draft.places['store.vectors_uri']('store.vectors_uri')}: {wrong}"
+    if config.store.storage_options and is_folder(config.store.vectors_uri):
+        where = draft.places["store.storage_options"]("store.storage_options")
+        yield f"{where}: found without a bucket as store.vectors_uri; allowed: with one"
 
 
 def _embedder_contradictions(embedder: Embedder, draft: Draft) -> Iterable[str]:

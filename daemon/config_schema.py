@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from memoryd.daemon.config import Config, Workspace
 from memoryd.jobs.scope import parse_rule
+from memoryd.jobs.storage_options import parse_option
 from memoryd.store.globs import static_prefix
 
 Section = TypeVar("Section")
@@ -39,7 +40,7 @@ class Setting:
     high: float | None
     above: float | None
     choices: tuple[str, ...]
-    form: str  # "path", "model", "glob", "paths", "scope", "variable", "credential", "name" or ""
+    form: str  # "path", "model", "glob", "paths", "scope", "variable", "credential", "name", "place", "options" or ""
 
     @property
     def variable(self) -> str:
@@ -78,6 +79,8 @@ class Setting:
             return 'a list of globs, each with a folder before its first *, such as "~/.claude/projects/**/*.jsonl"'
         if self.form == "scope":
             return 'a list of rules, such as "agent:coder = memory/agents/coder/**" or "user:* = memory/users/*/**"'
+        if self.form == "options":
+            return 'a list such as "region = eu-central-1" or "aws_secret_access_key = env:S3_SECRET"'
         if self.form == "variable":
             return "the name of an environment variable, not its value"
         if self.form == "credential":
@@ -134,7 +137,7 @@ def parse_text(setting: Setting, text: str) -> Any:
         if setting.kind is bool:
             return WORDS[text.strip().lower()]
         if setting.kind is tuple:  # as $PATH has them
-            return [part for part in text.split(":") if part]
+            return [part for part in text.split("," if setting.form == "options" else ":") if part]
     except (ValueError, KeyError):
         pass  # does not fit, and is reported as what it is
     return text
@@ -150,7 +153,17 @@ def fit(setting: Setting, value: object) -> Any:
         raise ValueError(setting.allowed)
     if setting.form == "scope":
         _check_rules(setting, value)
+    if setting.form == "options":
+        _check_options(setting, value)
     return value
+
+
+def _check_options(setting: Setting, options: Any) -> None:
+    for text in options:
+        try:
+            parse_option(str(text))
+        except ValueError as wrong:
+            raise ValueError(f"{setting.allowed}; wrong: {wrong}") from None
 
 
 def _check_rules(setting: Setting, rules: Any) -> None:

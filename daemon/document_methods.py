@@ -147,7 +147,8 @@ def paused_words(engine: Engine) -> str | None:
 
 def without_vectors(engine: Engine) -> dict[str, Any] | None:
     """Why what was indexed is not found by its meaning; None where it is, or is not meant to be."""
-    trouble = engine.semantics.hold() if engine.semantics.ready() else engine.semantics.status()
+    held = engine.semantics.hold() or engine.place.outage.trouble()
+    trouble = held if engine.semantics.ready() else engine.semantics.status()
     if engine.semantics.off() or trouble is None:
         return None
     return {"leg": "vector", "reason": trouble.reason, "hint": trouble.hint}

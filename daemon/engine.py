@@ -18,6 +18,7 @@ from memoryd.daemon.configured import (
     configured_hypotheses,
     configured_indexing,
     configured_pauses,
+    configured_place,
     configured_precision,
     configured_workspaces,
 )
@@ -106,9 +107,10 @@ class Engine:
         self.transcripts = Transcripts(self.database, self.documents)
         self.queue = Queue(self.database, clock)
         self.generations = Generations(self.database)
+        self.place = configured_place(config, paths, os.environ, clock)
         self.semantics = Semantics(
             models,
-            paths.vectors_dir,
+            self.place,
             self.generations,
             self.queue,
             clock,
@@ -144,7 +146,7 @@ class Engine:
             self.generations,
             self.semantics,
             self.cache,
-            paths.vectors_dir,
+            self.place,
         )
         self.verifier = Verifier(
             self.stores, clock, settle_s=config.index.settle_ms / 1000, stopping=self.worker.stopping

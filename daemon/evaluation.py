@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryd.daemon.app import embedder_loader
-from memoryd.daemon.config import Config, Sessions
+from memoryd.daemon.config import Config, Sessions, Store
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.paths import Paths, ensure_private, find_paths
 from memoryd.daemon.status import brief_status
@@ -107,7 +107,8 @@ def set_apart(config: Config, environ: Mapping[str, str], slot: str = "") -> tup
     sessions = config.sessions if config.sessions.search_by_default else Sessions()  # what no query sees is not copied
     ingest = replace(config.ingest, enabled=False)
     index = replace(config.index, pause_on_battery=False, pause_on_pressure=0.0)  # somebody waits for it
-    config = replace(config, paths=replace(config.paths, data=str(data)), sessions=sessions, ingest=ingest, index=index)
+    here = replace(config.paths, data=str(data))
+    config = replace(config, paths=here, store=Store(), sessions=sessions, ingest=ingest, index=index)
     return config, replace(find_paths(config, environ), embeddings=scratch / "embeddings.db")
 
 

@@ -231,8 +231,8 @@ class Lanes:
         return {"generations_reclaimed": self._reclaim(self._engine.clock())}
 
     def _reclaim(self, retired_before: float) -> int:
-        folder, in_use = self._engine.paths.vectors_dir, self._engine.semantics.in_use()
-        return len(reclaim(self._engine.generations, self._engine.cache, folder, in_use, retired_before))
+        place, in_use = self._engine.place, self._engine.semantics.in_use()
+        return len(reclaim(self._engine.generations, self._engine.cache, place, in_use, retired_before))
 
     def _tend(self) -> None:
         """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.vector_uri import is_folder
 from memoryd.store.errors import ConfigInvalid, StoreFull, StoreUnavailable
 
 SOCKET_BYTES = 107  # sockaddr_un holds 108 bytes, the last one NUL
@@ -24,7 +25,7 @@ class Paths:
     config_file: Path  # read if it exists
     data_dir: Path
     database: Path  # the SQLite ledger
-    vectors_dir: Path  # the LanceDB tables
+    vectors_dir: Path  # the LanceDB tables, if they are on this machine
     embeddings: Path  # the embedding cache
     ingest: Path  # what a language model answered
     facts_dir: Path  # the facts made of that, as markdown
@@ -36,7 +37,7 @@ class Paths:
 
 def find_paths(config: Config, environ: Mapping[str, str]) -> Paths:
     """The paths that a configuration asks for. Raises ``ConfigInvalid`` if the socket's is too long."""
-    where = config.paths
+    where, kept = config.paths, config.store.vectors_uri
     data = Path(where.data) if where.data else xdg_folder("XDG_DATA_HOME", environ) / "memoryd"
     cache = Path(where.cache) if where.cache else xdg_folder("XDG_CACHE_HOME", environ) / "memoryd"
     socket = Path(where.socket) if where.socket else _runtime_folder(environ, data) / "memoryd.sock"
@@ -49,7 +50,7 @@ def find_paths(config: Config, environ: Mapping[str, str]) -> Paths:
         config_file=config.file or default_config_file(environ),
         data_dir=data,
         database=data / "ledger.db",
-        vectors_dir=data / "vectors",
+        vectors_dir=Path(kept) if kept and is_folder(kept) else data / "vectors",
         embeddings=data / "embeddings.db",
         ingest=data / "ingest.db",
         facts_dir=data / "facts",

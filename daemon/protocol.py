@@ -58,6 +58,7 @@ ERROR_NUMBERS: Mapping[str, int] = {
     "store_corrupt": -32042,
     "schema_too_new": -32043,
     "provider_unavailable": -32044,
+    "vectors_away": -32048,
 }
 
 

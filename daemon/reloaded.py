@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from memoryd.daemon.config import Config
 from memoryd.daemon.config_schema import SETTINGS, value_of
 
-AT_START = ("embedder", "paths")  # sections that are read when memoryd starts and hold until it stops …
+AT_START = ("embedder", "paths", "store")  # sections that are read when memoryd starts and hold until it stops …
 # … but for these of [embedder]: a model that is gone over to, and what is looked up each time.
 LIVE = ("model", "query_prefix", "document_prefix", "auto_install", "keep_generations_days", "idle_unload_minutes")
 
@@ -46,7 +46,13 @@ def compare(running: Config, wanted: Config) -> Difference:
     return Difference(
         (*_workspaces(running, wanted), *live),
         at_start,
-        replace(wanted, paths=running.paths, embedder=embedder, index=replace(wanted.index, nice=running.index.nice)),
+        replace(
+            wanted,
+            paths=running.paths,
+            store=running.store,
+            embedder=embedder,
+            index=replace(wanted.index, nice=running.index.nice),
+        ),
     )
 
 

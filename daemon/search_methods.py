@@ -60,7 +60,7 @@ class SearchMethods:
             engine.reranker,
         )
         if answer.degraded is None:
-            answer = replace(answer, degraded=self._rebuilding())
+            answer = replace(answer, degraded=self._rebuilding() or self._away(answer.pending))
         if answer.absence and SESSIONS in request.source and not engine.config.sessions.enabled:
             answer = replace(answer, absence=Absence("transcripts are not indexed", _ENABLE_SESSIONS, 0.0))
         took_ms = round((time.perf_counter() - began) * 1000, 2)
@@ -147,6 +147,13 @@ class SearchMethods:
             reason = "the vectors were damaged and are being rebuilt: some notes are found by their words alone"
             return Degraded("vector", reason, "'memoryd index' waits until they are whole")
         return None
+
+    def _away(self, pending: list[Pending]) -> Degraded | None:
+        """What an answer must say while vectors wait to be written far away."""
+        trouble = self._engine.place.outage.trouble()
+        if trouble is None or not any(each.phase == "vectors" for each in pending):
+            return None
+        return Degraded("vector", f"what was saved since is found by its words alone: {trouble.reason}", trouble.hint)
 
 
 def search_settings(config: Search) -> SearchSettings:

@@ -43,7 +43,12 @@ def plan_setup(
     return Setup(
         program=find_program(sys.argv[0], Path(sysconfig.get_path("scripts")), environ),
         # 'config set --persist' writes into the configuration's folder, if that is one of ours.
-        writable=(paths.data_dir, paths.cache_dir, *([folder] if folder.name == "memoryd" else [])),
+        writable=(
+            paths.data_dir,
+            paths.cache_dir,
+            *_own_vectors(paths),
+            *([folder] if folder.name == "memoryd" else []),
+        ),
         needed=(
             *(workspace.path for workspace in config.workspaces),
             *(workspace.root for workspace in session_workspaces(config.sessions, ()).values()),
@@ -167,6 +172,11 @@ def _write(file: Path, text: str) -> None:
         failpoint("unit.replace.after")
     except OSError as error:
         raise ServiceFailed(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _own_vectors(paths: Paths) -> list[Path]:
+    """The folder of the vectors, if it is one that the configuration names."""
+    return [] if paths.vectors_dir.is_relative_to(paths.data_dir) else [paths.vectors_dir]
 
 
 def _own_models(config: Config) -> list[Path]:

@@ -112,7 +112,7 @@ def full_status(
         "config_file": str(engine.config.file) if engine.config.file else None,
         "reload": {**asdict(reloaded), "at": _iso(reloaded.at)} if reloaded else None,  # of the configuration
         "live_settings": {**(live_settings or {})},  # of [search], those that are not as configured
-        "notes": [*engine.config.notes, *_embedder_notes(engine)],
+        "notes": [*engine.config.notes, *_embedder_notes(engine), *_place_notes(engine)],
         "measures": engine.measures.report(),
     }
 
@@ -256,6 +256,12 @@ def _embedder_notes(engine: Engine) -> list[str]:
     return []
 
 
+def _place_notes(engine: Engine) -> list[str]:
+    if not engine.place.is_remote:
+        return []
+    return [f"Vectors and the numbers of their passages are kept in {engine.place}; the text stays here"]
+
+
 def _generations(engine: Engine) -> list[dict[str, Any]]:
     """Every set of vectors that is kept: the one that is searched first."""
     filling = engine.semantics.filling()
@@ -278,7 +284,12 @@ def _stores(engine: Engine, reasons: list[Reason]) -> dict[str, Any]:
         "ledger": {"bytes": engine.database.bytes_on_disk(), "schema_version": engine.database.schema_version()},
         "embedding_cache": {"bytes": engine.cache.bytes_on_disk()},
         "vectors": None,
+        "vectors_place": str(engine.place),
+        "vectors_remote": engine.place.is_remote,
     }
+    if (trouble := engine.place.outage.trouble()) and engine.semantics.ready():  # else that is told above
+        message = f"what is new is found by its words alone: {trouble.reason}"
+        reasons.append(_reason("vectors_away", message, trouble.hint))
     if engine.semantics.ready():
         try:
             stores["vectors"] = asdict(engine.semantics.index().stats())

@@ -48,6 +48,8 @@ class Healer:
         self._moved: StoreCorrupt | None = None  # the damage whose files were moved away last
         self._begun_anew: dict[Path, list[float]] = {}  # when, in the life of this process
         self._rebuilding: dict[str, Incident] = {}  # begun anew, and not whole yet
+        # Gives up what is no file of this machine; returns where it is left, None where there are files to be moved.
+        self.set_aside: Callable[[Path], str | None] = lambda _path: None
 
     # -- where a store is opened ------------------------------------------------------------------------------
 
@@ -126,7 +128,8 @@ class Healer:
 
     def _take(self, store: str, path: Path, damage: StoreCorrupt) -> None:
         files = [path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))]
-        incident = self._quarantine.take(store, files, damage.message)
+        left = self.set_aside(path)
+        incident = self._quarantine.take(store, files if left is None else (), damage.message, left)
         log.warning("store_begun_anew", store=store, reason=damage.message, quarantine=incident.folder)
         with self._changed:
             self._rebuilding[store] = incident

@@ -20,6 +20,7 @@ class KeyPlace:
     variable: str = ""
     file: str = ""
     credential: str = ""
+    named_by: str = "api_key_file"  # the setting that names a file, for hints
 
     @property
     def is_named(self) -> bool:
@@ -36,10 +37,12 @@ class KeyPlace:
         if self.variable:
             return self._checked(environ.get(self.variable, ""), refused)
         if self.file:
-            return self._checked(self._text(Path(self.file), f"Correct {self.section}.api_key_file.", refused), refused)
+            return self._checked(
+                self._text(Path(self.file), f"Correct {self.section}.{self.named_by}.", refused), refused
+            )
         hint = (
             f"Give the service LoadCredential={self.credential}:FILE ('systemctl --user edit memoryd'),"
-            f" or use {self.section}.api_key_file."
+            f" or use {self.section}.{self.named_by}."
         )
         folder = environ.get("CREDENTIALS_DIRECTORY", "")
         if not folder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from memoryd.jobs.drift import Drift, make_drift
 from memoryd.jobs.index_text import IndexSettings
@@ -18,6 +17,7 @@ from memoryd.store.held import Rows
 from memoryd.store.job_rows import Work
 from memoryd.store.keywords import KeywordFaults
 from memoryd.store.model import document_id
+from memoryd.store.place import VectorPlace
 from memoryd.store.queue import Queue
 
 Place = tuple[str, str]  # workspace, path
@@ -35,7 +35,7 @@ class Stores:
     generations: Generations
     semantics: Semantics
     cache: SqliteCache
-    vectors_dir: Path
+    place: VectorPlace  # of LanceDB's tables
 
 
 @dataclass(slots=True)

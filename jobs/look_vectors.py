@@ -44,7 +44,7 @@ def compare_vectors(
 ) -> Comparison:
     """What LanceDB holds on disk against what is wanted and marked; ``light`` leaves the vectors themselves out."""
     found = Comparison()
-    rows = stored_rows(stores.vectors_dir, generation.fingerprint, generation.dimension, with_vectors=not light)
+    rows = stored_rows(stores.place, generation.fingerprint, generation.dimension, with_vectors=not light)
     for ids, documents, matrix in rows:
         found.rows += len(ids)
         for passage, document in zip(ids, documents, strict=True):

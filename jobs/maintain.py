@@ -113,6 +113,8 @@ class Upkeep:
         removed = 0
         for meaning in self._semantics.in_use():
             index = meaning.vectors
+            if index.place.outage.hold():  # far away, and status says why
+                continue
             index.ids()  # compacting alone does not notice damage in what there is nothing to do about
             orphans = self._generations.orphans(meaning.generation.id)
             if orphans:

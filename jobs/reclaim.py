@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from memoryd.jobs.meaning import Meaning
 from memoryd.store.cache import SqliteCache
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.lance import drop_table, known_fingerprints
+from memoryd.store.place import VectorPlace
 
 
 def reclaim(
     generations: Generations,
     cache: SqliteCache,
-    folder: Path,
+    place: VectorPlace,
     in_use: Sequence[Meaning],
     retired_before: float,
 ) -> list[Generation]:
@@ -34,9 +34,9 @@ def reclaim(
     ]
     for generation in gone:
         cache.forget(generation.fingerprint)
-        drop_table(folder, generation.fingerprint)
+        drop_table(place, generation.fingerprint)
         generations.forget(generation)
     if in_use:  # else it is not known yet what is wanted
-        for fingerprint in known_fingerprints(folder) - {each.fingerprint for each in known}:
-            drop_table(folder, fingerprint)  # of a ledger that was lost
+        for fingerprint in known_fingerprints(place) - {each.fingerprint for each in known}:
+            drop_table(place, fingerprint)  # of a ledger that was lost
     return gone

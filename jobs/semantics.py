@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -25,7 +26,7 @@ from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
 from memoryd.jobs.turns import Turns
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
-from memoryd.store.lance import table_path
+from memoryd.store.place import VectorPlace
 from memoryd.store.precision import Precision
 from memoryd.store.protocols import Clock, Embedder, Hold, VectorIndex
 from memoryd.store.queue import Queue
@@ -42,7 +43,7 @@ class Semantics:
     def __init__(
         self,
         models: Models,
-        folder: Path,
+        place: VectorPlace,
         generations: Generations,
         queue: Queue,
         clock: Clock,
@@ -51,7 +52,7 @@ class Semantics:
         idle_unload_s: float = 0.0,
     ) -> None:
         self._models = models
-        self._folder = folder
+        self.place = place
         self._generations = generations
         self._queue = queue
         self._clock = clock
@@ -59,6 +60,7 @@ class Semantics:
         self._precision = precision
         self._idle_unload_s = idle_unload_s  # without a query or a job, so long a model stays in memory; 0: always
         self._queries = QueryVectors()
+        healer.set_aside = place.set_aside
         self._changing = threading.RLock()  # of what follows: by the semantics thread, the embed lane, and requests
         self._serving: Meaning | None = None
         self._filling: Meaning | None = None
@@ -108,6 +110,7 @@ class Semantics:
         """The same, and also what a provider refused for good: a person says that it is worth another try."""
         for meaning in self.in_use():
             meaning.embedder.try_again()
+        self.place.outage.release()
         self.retry_now()
         self._queue.notify()
 
@@ -127,11 +130,11 @@ class Semantics:
         return serving.embedder.hold() if serving else None
 
     def can_embed(self) -> bool:
-        return self._serving is not None and self.hold() is None
+        return self._serving is not None and self.hold() is None and self.place.outage.hold() is None
 
     def can_fill(self) -> bool:
         filling = self._filling
-        return filling is not None and filling.embedder.hold() is None
+        return filling is not None and filling.embedder.hold() is None and self.place.outage.hold() is None
 
     def nap(self) -> Nap | None:
         """Since when the model that is searched by is asleep; None: it is in memory, or not there at all."""
@@ -140,7 +143,7 @@ class Semantics:
 
     def held_until(self) -> float | None:
         """When the first of those that are held back may be asked again (unix time)."""
-        holds = [meaning.embedder.hold() for meaning in self.in_use()]
+        holds = [self.place.outage.hold(), *(meaning.embedder.hold() for meaning in self.in_use())]
         return min((hold.until for hold in holds if hold), default=None)
 
     def now(self) -> Meaning | Absence:
@@ -260,8 +263,8 @@ class Semantics:
     def find_cure(self, path: Path) -> Cure | None:
         """How damaged vectors are begun anew; None where they are not in use."""
         for meaning in self.in_use():
-            if path == table_path(self._folder, meaning.generation.fingerprint):
-                return Cure("vectors", self._begin_index_anew)
+            if path == self._table(meaning.generation):
+                return Cure("vectors", partial(self._begin_index_anew, path))
         return None
 
     def report_damage(self, reason: str) -> None:
@@ -285,11 +288,16 @@ class Semantics:
                 self._enqueue("fill", generation)
         self.retry_now()
 
-    def _begin_index_anew(self, move_away: Callable[[], object]) -> None:
+    def _begin_index_anew(self, path: Path, move_away: Callable[[], object]) -> None:
         """Nothing holds a table's files open, and the old mirror answers until the new one is there."""
         with self._changing:
             move_away()
-            gone = [meaning for meaning in self.in_use() if not self._table(meaning.generation).exists()]
+            tables = {self._table(meaning.generation): meaning for meaning in self.in_use()}
+            gone = [
+                meaning
+                for table, meaning in tables.items()
+                if table == path or not (self.place.is_remote or table.exists())
+            ]
             for meaning in gone:
                 meaning.vectors.on_damage = ignore_damage  # searches under way meet it still: it is known
                 anew = replace(meaning, vectors=self._open_index(meaning.generation))
@@ -501,7 +509,7 @@ class Semantics:
 
         def open_table() -> tuple[LanceVectors, set[int]]:
             table = LanceVectors(
-                self._folder,
+                self.place,
                 generation.fingerprint,
                 generation.dimension,
                 precision=self._precision,
@@ -523,7 +531,7 @@ class Semantics:
         return waiting
 
     def _table(self, generation: Generation) -> Path:
-        return table_path(self._folder, generation.fingerprint)
+        return self.place.table_path(generation.fingerprint)
 
     # -- what status says ---------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from memoryd.store.errors import (
     StoreCorrupt,
     StoreFull,
     StoreUnavailable,
+    VectorsAway,
     WorkspaceUnavailable,
 )
 from memoryd.store.job_rows import Failure, job_key
@@ -160,7 +161,7 @@ class Worker:
         if jobs:
             self._busy[threading.current_thread().name] = time.monotonic()
             try:
-                self._run_jobs(lane.handlers[kind], jobs)
+                self._run_jobs(lane, jobs)
             finally:
                 del self._busy[threading.current_thread().name]
             self.ledger_trouble = None
@@ -172,10 +173,11 @@ class Worker:
             self.queue.give_back_all(tuple(lane.handlers))
             self._unsettled.discard(lane.name)
 
-    def _run_jobs(self, handler: Handler, jobs: Sequence[Job]) -> None:
+    def _run_jobs(self, lane: Lane, jobs: Sequence[Job]) -> None:
         began = time.monotonic()
+        kind = jobs[0].kind
         try:
-            facts = handler(jobs)
+            facts = lane.handlers[kind](jobs)
         except Interrupted:
             self.queue.give_back(jobs)
             return
@@ -185,14 +187,15 @@ class Worker:
                 self.remember(jobs[0].key, known)
                 self.queue.give_back(jobs)
                 return
-            if isinstance(known, ProviderUnavailable):  # nor this: they wait, untouched, until it can be asked again
+            is_away = isinstance(known, VectorsAway) and not lane.ready(kind)
+            if is_away or isinstance(known, ProviderUnavailable):  # nor this: they wait, untouched, until it is back
                 self.remember(jobs[0].key, known)
-                log.warning("jobs_wait", kind=jobs[0].kind, jobs=len(jobs), code=known.code, reason=known.message)
+                log.warning("jobs_wait", kind=kind, jobs=len(jobs), code=known.code, reason=known.message)
                 self.queue.give_back(jobs)
                 return
             if len(jobs) > 1 and (_is_of_one(known) or not all(self._is_retried(job, known) for job in jobs)):
                 for job in jobs:  # find the one that spoils the batch before any other bears its reason, or is parked
-                    self._run_jobs(handler, [job])
+                    self._run_jobs(lane, [job])
                 return
             for job in jobs:
                 self._settle_failure(job, known)

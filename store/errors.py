@@ -236,6 +236,16 @@ class StoreUnavailable(MemorydError):
     retryable = True
 
 
+class VectorsAway(StoreUnavailable):
+    """The vectors are kept far away, and cannot be reached or are refused there; the work waits for them."""
+
+    code = "vectors_away"
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, lasting: bool = False) -> None:
+        self.lasting = lasting  # trying again changes nothing until a person does
+        super().__init__(message, hint=hint)
+
+
 class StoreCorrupt(MemorydError):
     """A store's files are damaged."""
 

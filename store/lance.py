@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable, VectorsAway
 from memoryd.store.failpoints import failpoint
 from memoryd.store.late_import import import_when_used
+from memoryd.store.place import VectorPlace, as_place, fingerprints_of, numbers_of, table_name
 from memoryd.store.precision import PRECISIONS, Precision, Small, restore, shrink
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
+from memoryd.store.remote_errors import ANEW, translate_remote
 
 _CACHE_BYTES = 4 * 2**20  # of each of LanceDB's own caches
 _SCAN_ROWS = 4096
@@ -27,47 +29,54 @@ _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine'
 
 
 def stored_rows(
-    folder: Path, fingerprint: str, dimension: int, *, with_vectors: bool = True
+    place: VectorPlace | Path, fingerprint: str, dimension: int, *, with_vectors: bool = True
 ) -> Iterator[tuple[list[int], list[int], Vectors | Small]]:
-    """What a generation has on disk at this moment, in portions: ids, documents, vectors (or none of them) as kept.
+    """What a generation has stored at this moment, in portions: ids, documents, vectors (or none of them) as kept.
 
     Reads the files anew, past the mirror and past what an open table remembers. Writes nothing.
     """
+    place = as_place(place)
     columns = ["id", "document", *(["vector"] if with_vectors else [])]
-    with translated_errors(table_path(folder, fingerprint)):
-        if not folder.is_dir():
+    with translated_errors(place, fingerprint):
+        if place.folder is not None and not place.folder.is_dir():
             return
-        database = connect(folder)
-        if table_name(fingerprint) not in database.list_tables().tables:
+        database = connect(place)
+        name, is_there = place.choose_table(fingerprint, database.list_tables().tables)
+        if not is_there:
             return
-        table = database.open_table(table_name(fingerprint))
+        table = database.open_table(name)
         for rows in table.search().select(columns).to_batches(_SCAN_ROWS):
             none: Vectors = np.empty((rows.num_rows, 0), np.float32)
             matrix = kept_numbers(rows, dimension) if with_vectors else none
             yield rows["id"].to_pylist(), rows["document"].to_pylist(), matrix
 
 
-def table_path(folder: Path, fingerprint: str) -> Path:
-    """The folder of a generation's table."""
-    return folder / f"vectors_{fingerprint}.lance"
+def table_path(place: VectorPlace | Path, fingerprint: str) -> Path:
+    return as_place(place).table_path(fingerprint)
 
 
-def table_name(fingerprint: str) -> str:
-    return f"vectors_{fingerprint}"
+def known_fingerprints(place: VectorPlace | Path) -> set[str]:
+    """The generations that have a table."""
+    place = as_place(place)
+    if place.folder is not None:
+        return {table.stem.removeprefix("vectors_") for table in place.folder.glob("vectors_*.lance")}
+    with translated_errors(place):
+        return fingerprints_of(connect(place).list_tables().tables)
 
 
-def known_fingerprints(folder: Path) -> set[str]:
-    """The generations that have a table on disk."""
-    return {table.stem.removeprefix("vectors_") for table in folder.glob("vectors_*.lance")}
-
-
-def drop_table(folder: Path, fingerprint: str) -> int:
-    """Remove a generation's vectors from disk; returns how many bytes that were."""
-    table = table_path(folder, fingerprint)
-    held = folder_bytes(table)
-    with translated_errors(table):
+def drop_table(place: VectorPlace | Path, fingerprint: str) -> int:
+    """Remove a generation's vectors; returns how many bytes of this machine's disk that were."""
+    place = as_place(place)
+    table = place.table_path(fingerprint)
+    held = 0 if place.is_remote else folder_bytes(table)
+    with translated_errors(place, fingerprint):
         failpoint("vectors.drop.before")
-        shutil.rmtree(table, ignore_errors=True)
+        if place.is_remote:
+            database = connect(place)
+            for number in numbers_of(fingerprint, database.list_tables().tables):
+                database.drop_table(table_name(fingerprint, number))
+        else:
+            shutil.rmtree(table, ignore_errors=True)
         failpoint("vectors.drop.after")
     return held
 
@@ -103,41 +112,77 @@ def kept_vectors(rows: Any, dimension: int) -> Vectors:
     return restore(kept_numbers(rows, dimension)).copy()
 
 
-def connect(folder: Path) -> Any:
+def connect(place: VectorPlace) -> Any:
     """LanceDB remembers each version's files, up to gigabytes of them, though no version is read twice."""
     import_when_used("lance_namespace_urllib3_client")  # a client for a REST service, half of what lancedb imports
     import lancedb
 
-    return lancedb.connect(folder, session=lancedb.Session(_CACHE_BYTES, _CACHE_BYTES))
+    options = place.options()
+    if options is not None and place.connection and place.connection[0] == options:
+        return place.connection[1]
+    session = lancedb.Session(_CACHE_BYTES, _CACHE_BYTES)
+    database = lancedb.connect(place.folder or place.uri, storage_options=options, session=session)
+    if options is not None:
+        place.connection = (options, database)
+    return database
 
 
-def open_or_create(folder: Path, name: str, dimension: int, precision: Precision) -> tuple[Any, Precision]:
+def open_or_create(place: VectorPlace, fingerprint: str, dimension: int, precision: Precision) -> tuple[Any, Precision]:
     """The table, and the precision that it has: where it is there already, maybe not the one that is wanted."""
-    database = connect(folder)
-    if name not in database.list_tables().tables:
+    database = connect(place)
+    listed = database.list_tables().tables
+    name, is_there = place.choose_table(fingerprint, listed)
+    if not is_there:
         failpoint("vectors.create.before")
         table = database.create_table(name, schema=table_schema(dimension, precision))
         failpoint("vectors.create.after")
+        for number in numbers_of(fingerprint, listed)[:-1]:  # of those that were given up the last one is kept
+            database.drop_table(table_name(fingerprint, number))
         return table, precision
     table = database.open_table(name)
     for held in PRECISIONS:
         if table.schema == table_schema(dimension, held):
             return table, held
-    raise damaged(table_path(folder, name.removeprefix("vectors_")), "its columns are not the ones that we write")
+    raise damaged(place.table_path(fingerprint), "its columns are not the ones that we write")
 
 
 @contextmanager
-def translated_errors(table: Path) -> Iterator[None]:
+def translated_errors(place: VectorPlace, fingerprint: str = "") -> Iterator[None]:
+    """Every error as ours. Far away: none is asked for while it is held back, and what becomes of it is noted."""
+    place.outage.check()
+    table = place.table_path(fingerprint)
     try:
         yield
+    except VectorsAway as error:  # a key that cannot be read, for instance
+        place.outage.fail(error)
+        raise
     except MemorydError:
         raise
     except Exception as error:
+        if place.is_remote:
+            raise _judge_remote(error, place, table) from None  # its words may hold what must not be told
         raise translate(error, table) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # of lancedb's native code, which no name can be imported for
             raise
         raise damaged(table, first_line(str(error))) from error
+    place.outage.succeed()
+
+
+def _judge_remote(error: Exception, place: VectorPlace, table: Path) -> MemorydError:
+    """What is missing is damage only where the rest can be looked at."""
+    found = translate_remote(error, place, table.stem)
+    if isinstance(found, StoreCorrupt):
+        found.path = table
+        try:
+            connect(place).list_tables()
+        except Exception as failure:  # noqa: BLE001 - whatever it is, nothing is known of the table
+            found = translate_remote(failure, place, table.stem)
+            if isinstance(found, StoreCorrupt):
+                found = VectorsAway(f"The vectors are away: {place}: it cannot be looked at", hint=found.hint)
+    if isinstance(found, VectorsAway):
+        place.outage.fail(found)
+    return found
 
 
 def translate(error: Exception, table: Path) -> MemorydError:
@@ -156,7 +201,9 @@ def translate(error: Exception, table: Path) -> MemorydError:
 def damaged(table: Path, what: str) -> StoreCorrupt:
     return StoreCorrupt(
         f"The vector store is damaged: {what}",
-        hint=f"memoryd puts {table} into quarantine and rebuilds it from the embedding cache",
+        hint=f"memoryd puts {table} into quarantine and rebuilds it from the embedding cache"
+        if table.is_absolute()
+        else ANEW,
         path=table,
     )
 

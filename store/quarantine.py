@@ -33,7 +33,7 @@ class Incident:
     store: str  # "ledger", "embedding_cache" or "vectors"
     at: float  # unix time
     reason: str
-    folder: str  # where its files are
+    folder: str  # where its files are, or the table that was left far away
 
 
 class Quarantine:
@@ -43,13 +43,16 @@ class Quarantine:
         self._kept = kept
         self._kept_bytes = kept_bytes
 
-    def take(self, store: str, files: Sequence[Path], reason: str) -> Incident:
-        """Move these files away, as far as they are there. Raises ``StoreFull`` or ``StoreUnavailable``."""
+    def take(self, store: str, files: Sequence[Path], reason: str, left: str | None = None) -> Incident:
+        """Move these files away, as far as they are there; or note what is ``left`` where it is, far away.
+
+        Raises ``StoreFull`` or ``StoreUnavailable``.
+        """
         now = self._clock()
         with _translated_errors(self._folder):
             failpoint("quarantine.take.before")
             place = self._make_place(store, now)
-            incident = Incident(store, now, reason, str(place))
+            incident = Incident(store, now, reason, left or str(place))
             (place / _NOTE).write_text(json.dumps(asdict(incident), indent=2) + "\n", encoding="utf-8")
             failpoint("quarantine.take.noted")
             for file in files:
@@ -66,7 +69,9 @@ class Quarantine:
         for place in self._places():
             try:
                 note = json.loads((place / _NOTE).read_text(encoding="utf-8"))
-                found.append(Incident(str(note["store"]), float(note["at"]), str(note["reason"]), str(place)))
+                left = str(note["folder"])
+                where = left if "://" in left else str(place)
+                found.append(Incident(str(note["store"]), float(note["at"]), str(note["reason"]), where))
             except (OSError, ValueError, KeyError, TypeError):  # cut off by a crash: there is nothing to tell of it
                 continue
         return found

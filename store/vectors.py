@@ -7,6 +7,7 @@ LanceDB's own search takes a second for 350,000 rows without an index, and the m
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,13 +28,12 @@ from memoryd.store.lance import (
     kept_numbers,
     kept_vectors,
     open_or_create,
-    table_name,
-    table_path,
     table_rows,
     table_schema,
     translated_errors,
 )
 from memoryd.store.mirror import Mirror, near
+from memoryd.store.place import VectorPlace, as_place
 from memoryd.store.precision import Precision, are_sound, restore
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
@@ -49,6 +49,8 @@ MIRROR_ROWS = 4_000_000  # about 2.2 GB at 384 dimensions
 _DELETE_BATCH = 1000
 _ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
+_CONFLICTS = 4  # tries, if others commit at the same time
+_CONFLICT = ("commit conflict", "concurrent writers")
 _LOOKS = 5  # at a table that is compacted meanwhile
 _SCAN_ROWS = 8192
 _CONVERTED_ROWS = 32_768  # in one commit
@@ -57,28 +59,35 @@ _CONVERTED_ROWS = 32_768  # in one commit
 class LanceVectors:
     def __init__(
         self,
-        folder: Path,
+        place: VectorPlace | Path,
         fingerprint: str,
         dimension: int,
         *,
         precision: Precision = "float32",
-        mirror_rows: int = MIRROR_ROWS,
+        mirror_rows: int | None = None,
         on_damage: OnDamage = ignore_damage,
         compact_after: int = COMPACT_AFTER,
     ) -> None:
-        self.folder = folder
-        self.name = table_name(fingerprint)
-        self._path = table_path(folder, fingerprint)
+        self.place = as_place(place)
+        self._fingerprint = fingerprint
+        self._path = self.place.table_path(fingerprint)
         self._dimension = dimension
         self._wanted = precision
+        if mirror_rows is None:  # a search far away would fetch the whole table: it is always mirrored
+            mirror_rows = sys.maxsize if self.place.is_remote else MIRROR_ROWS
         self._mirror_rows = mirror_rows
         self._compact_after = compact_after
         self.on_damage = on_damage
-        with translated_errors(self._path):
-            self._table, self._precision = open_or_create(folder, self.name, dimension, precision)
+        with translated_errors(self.place, fingerprint):
+            self._table, self._precision = open_or_create(self.place, fingerprint, dimension, precision)
             self._mirror = self._load_mirror()
-            self._commits = len(self._table.list_versions())  # since it was compacted, as far as can be told
+            self._commits = self._versions = len(self._table.list_versions())  # since it was compacted, as it seems
             self._rows = self._table.count_rows()  # when that was counted last
+
+    @property
+    def name(self) -> str:
+        """Of the table."""
+        return str(self._table.name)
 
     def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
         if not ids:
@@ -90,7 +99,7 @@ class LanceVectors:
             failpoint("vectors.upsert.before")
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             self._commit(lambda: merge.execute(rows))
-            self._commits += 1
+            self._count_commit()
             failpoint("vectors.upsert.after")
         if self._mirror is not None:
             self._mirror.upsert(ids, documents, vectors)
@@ -104,7 +113,7 @@ class LanceVectors:
                 listed = ",".join(map(str, ordered[start : start + _DELETE_BATCH]))
                 failpoint("vectors.delete.before")
                 self._commit(partial(self._table.delete, f"id IN ({listed})"))
-                self._commits += 1
+                self._count_commit()
                 failpoint("vectors.delete.after")
         if self._mirror is not None:
             self._mirror.delete(ids)
@@ -159,8 +168,11 @@ class LanceVectors:
             # It warns that concurrent users of old versions fail; there are none, as said above and by the lock.
             warnings.simplefilter("ignore", UserWarning)
             failpoint("vectors.compact.before")
-            self._commit(lambda: self._table.optimize(cleanup_older_than=age, delete_unverified=True))
+            # What was never committed is ours alone, unless somebody on another machine is about to commit it.
+            unverified = not self.place.is_remote
+            self._commit(lambda: self._table.optimize(cleanup_older_than=age, delete_unverified=unverified))
             self._commits, self._rows = 0, self._table.count_rows()
+            self._versions = len(self._table.list_versions())
             failpoint("vectors.compact.after")
 
     def backlog(self) -> float:
@@ -171,13 +183,13 @@ class LanceVectors:
         # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
         with self._errors():
             rows = self._table.to_arrow()
-            database = connect(self.folder)
+            database, name = connect(self.place), self.name
             failpoint("vectors.rewrite.before")
-            database.drop_table(self.name)
+            database.drop_table(name)
             failpoint("vectors.rewrite.dropped")
             schema = table_schema(self._dimension, self._precision)
-            self._table = database.create_table(self.name, rows, schema=schema)
-            self._commits, self._rows = 0, rows.num_rows
+            self._table = database.create_table(name, rows, schema=schema)
+            self._commits, self._rows, self._versions = 0, rows.num_rows, 1
             failpoint("vectors.rewrite.after")
 
     def is_convertible(self) -> bool:
@@ -203,13 +215,13 @@ class LanceVectors:
                 raise
             self._precision = self._wanted
             self._mirror = self._load_mirror()
-            self._commits = len(self._table.list_versions())
+            self._commits = self._versions = len(self._table.list_versions())
             failpoint("vectors.convert.after")
         return left_out
 
     def _write_converted(self, version: int, read: ReadVectors, left_out: set[int]) -> None:
         """The first commit replaces all that there was, the others add to it; a small table is one commit."""
-        database = connect(self.folder)
+        database = connect(self.place)
         held = database.open_table(self.name)
         held.checkout(version)
         schema = table_schema(self._dimension, self._wanted)
@@ -233,12 +245,15 @@ class LanceVectors:
         self._table = table or database.create_table(self.name, schema=schema, mode="overwrite")
 
     def stats(self) -> VectorStats:
-        held, versions = self._look(lambda: (self._table.stats(), len(self._table.list_versions())))
+        """Far away they are what is remembered: who asks does not wait for a request, nor for an outage to end."""
+        if self.place.folder is None:
+            held = self._table.stats()  # of the version that is open: it is in memory
+            size, versions = held["total_bytes"], self._versions
+        else:
+            held, versions = self._look(lambda: (self._table.stats(), len(self._table.list_versions())))
+            size = folder_bytes(self.place.folder)
         return VectorStats(
-            rows=held["num_rows"],
-            bytes=folder_bytes(self.folder),
-            versions=versions,
-            fragments=held["fragment_stats"]["num_fragments"],
+            rows=held["num_rows"], bytes=size, versions=versions, fragments=held["fragment_stats"]["num_fragments"]
         )
 
     def reopen(self) -> None:
@@ -263,21 +278,32 @@ class LanceVectors:
 
         An open table keeps to the version that it knows: without looking it would be refused for ever.
         """
-        try:
-            write()
-        except Exception as error:
-            if "commit conflict" not in str(error).lower():
-                raise
-            log.warning("vectors_conflict", reason=first_line(str(error)))
-            self._table.checkout_latest()
-            self._mirror = self._load_mirror()
-            write()
+        for left in reversed(range(_CONFLICTS)):
+            try:
+                write()
+            except Exception as error:
+                if not left or not self._is_conflict(error):
+                    raise
+                log.warning("vectors_conflict", reason=None if self.place.is_remote else first_line(str(error)))
+                self._table.checkout_latest()
+                self._mirror = self._load_mirror()
+            else:
+                return
+
+    def _is_conflict(self, error: Exception) -> bool:
+        """Far away another machine may have compacted the version that is open here, too: its files are gone then."""
+        words = str(error).lower()
+        return any(sign in words for sign in _CONFLICT) or (self.place.is_remote and "not found" in words)
+
+    def _count_commit(self) -> None:
+        self._commits += 1
+        self._versions += 1
 
     def _load_mirror(self) -> Mirror | None:
         count = self._table.count_rows()
         if count > self._mirror_rows:
             return None
-        mirror = Mirror(self._dimension, self._precision, folder=self.folder, capacity=count)
+        mirror = Mirror(self._dimension, self._precision, folder=self.place.folder, capacity=count)
         for rows in self._table.search().select(["id", "document", "vector"]).to_batches(_SCAN_ROWS):
             kept = kept_numbers(rows, self._dimension)
             if not are_sound(kept).all():
@@ -288,7 +314,11 @@ class LanceVectors:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            with translated_errors(self._path):
+            with translated_errors(self.place, self._fingerprint):
+                if self.place.outage.trouble():  # it is back: with the keys as they are now, and what it holds now
+                    database = connect(self.place)
+                    database.list_tables()  # first what takes the fewest requests
+                    self._table = database.open_table(self.name)
                 yield
         except StoreCorrupt as error:
             self.on_damage(error)

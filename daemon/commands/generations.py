@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from memoryd.daemon.commands.options import AddCommon, load
 from memoryd.daemon.commands.output import plural, print_json, say, size
 
 if TYPE_CHECKING:
-    from memoryd.daemon.config import Embedder
+    from memoryd.daemon.config import Config, Embedder
     from memoryd.daemon.paths import Paths
     from memoryd.store.cache import SqliteCache
     from memoryd.store.generations import Generations
@@ -60,12 +61,12 @@ def prune(arguments: argparse.Namespace) -> int:
     from memoryd.daemon.client import Client
     from memoryd.store.errors import NotRunning
 
-    _, paths = load(arguments)
+    config, paths = load(arguments)
     try:
         with Client(paths.socket, timeout=None) as client:
             result = client.call("model.prune")
     except NotRunning:
-        result = _prune_offline(paths)
+        result = _prune_offline(config, paths)
     if arguments.json:
         print_json(result)
     elif result["removed"]:
@@ -97,13 +98,14 @@ def _roll_back_offline(paths: Paths, settings: Embedder) -> dict[str, Any]:
     }
 
 
-def _prune_offline(paths: Paths) -> dict[str, Any]:
+def _prune_offline(config: Config, paths: Paths) -> dict[str, Any]:
+    from memoryd.daemon.configured import configured_place
     from memoryd.jobs.reclaim import reclaim
     from memoryd.store.quarantine import folder_bytes
 
     with _stores(paths) as (generations, cache):
         held = folder_bytes(paths.vectors_dir) + cache.bytes_on_disk()
-        gone = reclaim(generations, cache, paths.vectors_dir, [], time.time())
+        gone = reclaim(generations, cache, configured_place(config, paths, os.environ), [], time.time())
         freed = held - folder_bytes(paths.vectors_dir) - cache.bytes_on_disk()
     return {
         "removed": [{"model": each.model, "fingerprint": each.fingerprint} for each in gone],

@@ -171,8 +171,9 @@ def _facts(status: dict[str, Any]) -> RenderableType:
     if words := _ingest(status.get("ingest")):
         facts.add_row("  facts", words)
     vectors = stores["vectors"]
+    where = f" in {stores['vectors_place']}" if stores.get("vectors_remote") else ""
     held = (
-        f"vectors {size(vectors['bytes'])} ({plural(vectors['versions'], 'version')}, "
+        f"vectors {size(vectors['bytes'])}{where} ({plural(vectors['versions'], 'version')}, "
         f"{plural(vectors['fragments'], 'fragment')})"
         if vectors
         else "vectors not open"

@@ -22,6 +22,7 @@ from memoryd.daemon.doctor.notes import (
     gather_notes,
 )
 from memoryd.daemon.doctor.pauses import check_pauses
+from memoryd.daemon.doctor.place import check_place, gather_place
 from memoryd.daemon.doctor.process import (
     check_daemon,
     check_health,
@@ -63,6 +64,7 @@ def examine(config_file: Path | None, environ: Mapping[str, str], cwd: Path) -> 
     yield check_open_files(process, config)
     yield from _check_folders(paths)
 
+    yield check_place(gather_place(config, environ))
     yield check_provider(gather_provider(config, environ))
     if config.embedder.provider in ("auto", "local"):
         model = gather_model(config, paths.models_dir)

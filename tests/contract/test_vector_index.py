@@ -1,10 +1,10 @@
-"""What every vector index promises, asked of LanceDB (with and without its mirror) and of the one in memory."""
+"""What every vector index promises: LanceDB (with and without its mirror, on disk and in S3) and the one in memory."""
 
 from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import lancedb
@@ -18,27 +18,54 @@ from memoryd.store.precision import enlarge, restore, shrink
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.vectors import LanceVectors
 from tests.support.memory_vectors import MemoryVectors
+from tests.support.s3 import S3Server, run_s3, s3_place
 
 DIMENSION = 8
 
 MakeIndex = Callable[[Path], VectorIndex]
-MAKERS: dict[str, MakeIndex] = {
+LOCAL: dict[str, MakeIndex] = {
     "memory": lambda _folder: MemoryVectors(DIMENSION),
     "lance": lambda folder: LanceVectors(folder, "f1", DIMENSION),
     "lance-unmirrored": lambda folder: LanceVectors(folder, "f1", DIMENSION, mirror_rows=-1),
     "lance-int8": lambda folder: LanceVectors(folder, "f1", DIMENSION, precision="int8"),
     "lance-int8-unmirrored": lambda folder: LanceVectors(folder, "f1", DIMENSION, precision="int8", mirror_rows=-1),
 }
-DURABLE = {name: make for name, make in MAKERS.items() if name != "memory"}
+PATIENT = {"client_max_retries": "3"}  # the server stumbles if files are deleted while they are listed
+DURABLE = {name: make for name, make in LOCAL.items() if name != "memory"}
 
 
-@pytest.fixture(params=list(MAKERS))
-def index(request: pytest.FixtureRequest, tmp_path: Path) -> VectorIndex:
-    return MAKERS[request.param](tmp_path / "vectors")
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with run_s3(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture(params=[*LOCAL, "s3"])
+def make(request: pytest.FixtureRequest) -> MakeIndex:
+    """Of each kind, in a folder; in the bucket the folder is called the same."""
+    if request.param in LOCAL:
+        return LOCAL[request.param]
+    port = request.getfixturevalue("s3").port
+    return lambda folder: LanceVectors(s3_place(port, str(folder), PATIENT), "f1", DIMENSION)
+
+
+@pytest.fixture
+def index(make: MakeIndex, tmp_path: Path) -> VectorIndex:
+    return make(tmp_path / "vectors")
+
+
+@pytest.fixture(params=[*DURABLE, "s3"])
+def make_lasting(request: pytest.FixtureRequest) -> MakeIndex:
+    """Those that outlive the process."""
+    if request.param in DURABLE:
+        return DURABLE[request.param]
+    port = request.getfixturevalue("s3").port
+    return lambda folder: LanceVectors(s3_place(port, str(folder), PATIENT), "f1", DIMENSION)
 
 
 @pytest.fixture(params=list(DURABLE))
 def make_durable(request: pytest.FixtureRequest) -> MakeIndex:
+    """Those whose files can be damaged with a file manager."""
     return DURABLE[request.param]
 
 
@@ -269,7 +296,7 @@ def test_compacting_bounds_versions_and_fragments(index: VectorIndex, tmp_path: 
         assert index.stats().fragments <= 1
         assert index.stats().rows == 8
     if isinstance(index, LanceVectors):  # with a mirror nobody reads old versions, so none is kept
-        index = LanceVectors(tmp_path / "vectors", "f1", DIMENSION)
+        index = LanceVectors(index.place, "f1", DIMENSION)
     index.compact()
     assert index.stats().versions <= 2
 
@@ -327,11 +354,11 @@ def test_writing_anew_and_reopening_keep_every_row(index: VectorIndex) -> None:
 # -- LanceDB alone --------------------------------------------------------------------------------------------
 
 
-def test_rows_outlive_the_process(make_durable: MakeIndex, tmp_path: Path) -> None:
-    first = make_durable(tmp_path)
+def test_rows_outlive_the_process(make_lasting: MakeIndex, tmp_path: Path) -> None:
+    first = make_lasting(tmp_path)
     vectors = fill(first)
     first.delete([7])
-    second = make_durable(tmp_path)
+    second = make_lasting(tmp_path)
     assert second.ids() == set(range(20)) - {7}
     assert second.search(vectors[0], 100) == pytest.approx(first.search(vectors[0], 100))
 
@@ -375,20 +402,21 @@ def test_what_is_compacted_away_while_it_is_read_is_not_damage(tmp_path: Path) -
     assert damage == []
 
 
-def test_stored_rows_are_those_on_disk_and_not_those_remembered(make_durable: MakeIndex, tmp_path: Path) -> None:
-    index = make_durable(tmp_path)
+def test_stored_rows_are_those_on_disk_and_not_those_remembered(make_lasting: MakeIndex, tmp_path: Path) -> None:
+    index = make_lasting(tmp_path)
+    assert isinstance(index, LanceVectors)
     vectors = fill(index)
-    behind = make_durable(tmp_path)
+    behind = make_lasting(tmp_path)
     behind.delete([3])
-    ((ids, documents, matrix),) = stored_rows(tmp_path, "f1", DIMENSION)
+    ((ids, documents, matrix),) = stored_rows(index.place, "f1", DIMENSION)
     assert ids == [row for row in range(20) if row != 3]
     assert set(documents) == {1}
     assert np.array_equal(restore(matrix), np.delete(vectors, 3, axis=0))
-    ((ids, _, matrix),) = stored_rows(tmp_path, "f1", DIMENSION, with_vectors=False)
+    ((ids, _, matrix),) = stored_rows(index.place, "f1", DIMENSION, with_vectors=False)
     assert (len(ids), matrix.size) == (19, 0)
     index.reopen()
     assert 3 not in index.vectors([3])
-    assert list(stored_rows(tmp_path, "f2", DIMENSION)) == []
+    assert list(stored_rows(index.place, "f2", DIMENSION)) == []
     assert list(stored_rows(tmp_path / "nowhere", "f1", DIMENSION)) == []
 
 

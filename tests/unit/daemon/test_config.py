@@ -38,6 +38,7 @@ def problems(home: Path, text: str | None = None, environ: Mapping[str, str] | N
 ALONG = {  # what a setting cannot do without
     "llm.provider": {"MEMORYD_LLM__MODEL": "/models/some.gguf"},
     "embedder.base_url": {"MEMORYD_EMBEDDER__PROVIDER": "openai"},
+    "store.storage_options": {"MEMORYD_STORE__VECTORS_URI": "s3://bucket/memory"},
     **{
         f"embedder.api_key_{place}": {"MEMORYD_EMBEDDER__PROVIDER": "openai"} for place in ("env", "file", "credential")
     },
@@ -53,7 +54,9 @@ def another_value(setting: Setting) -> Any:
     if setting.kind is str:
         if setting.key == "embedder.base_url":
             return "http://other.example/v1"
-        return "/some/where" if setting.form == "path" else "other"
+        return "/some/where" if setting.form in ("path", "place") else "other"
+    if setting.form == "options":
+        return ("region = there", "secret_access_key = env:SOME_SECRET")
     if setting.kind is tuple:
         return (
             ("other/*.md", "more/**") if setting.form == "glob" else ("/some/where/*.jsonl", "/else/where/**/*.jsonl")
@@ -65,7 +68,7 @@ def another_value(setting: Setting) -> Any:
 def as_text(setting: Setting, value: Any) -> str:
     """As an environment variable has it."""
     if setting.kind is tuple:
-        return ":".join(value)
+        return ("," if setting.form == "options" else ":").join(value)
     return str(value).lower() if setting.kind is bool else str(value)
 
 
@@ -75,6 +78,40 @@ def test_globs_of_transcripts_are_expanded_and_need_a_folder(home: Path) -> None
     for glob in ("**/*.jsonl", "/**", "~/a/../b/*.jsonl", "/talks/", "", "*"):
         (problem,) = problems(home, f'[sessions]\npaths = ["{glob}"]\n')
         assert "a folder before its first *" in problem
+
+
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("db://cloud", "LanceDB Cloud does not give out whole tables"),
+        ("ftp://host/x", 'found "ftp://"'),
+        ("s3://id:hush@bucket/x", "keys in store.storage_options"),
+        ("s3://bucket/x?sig=hush", "keys in store.storage_options"),
+        ("s3://", "without a bucket"),
+    ],
+)
+def test_place_of_the_vectors_that_cannot_be_used_is_refused(home: Path, uri: str, told: str) -> None:
+    (problem,) = problems(home, f'[store]\nvectors_uri = "{uri}"\n')
+    assert problem.startswith("config.toml:2: store.vectors_uri: ")
+    assert told in problem
+    assert "hush" not in problem
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["secret_access_key = hush", "sas_token=hush", "Aws-Secret = hush", "hush", "account_key = env:", "= hush"],
+)
+def test_key_in_the_configuration_is_refused_and_not_shown(home: Path, option: str) -> None:
+    text = f'[store]\nvectors_uri = "s3://bucket"\nstorage_options = ["{option}"]\n'
+    (problem,) = problems(home, text)
+    assert "a hidden value" in problem
+    assert "hush" not in problem
+
+
+def test_folder_for_the_vectors_and_the_file_of_a_key_are_expanded(home: Path) -> None:
+    assert load(home, '[store]\nvectors_uri = "~/big"\n').store.vectors_uri == f"{home}/big"
+    text = '[store]\nvectors_uri = "s3://bucket/a"\nstorage_options = ["secret_access_key=file:~/key"]\n'
+    assert load(home, text).store.storage_options == (f"secret_access_key = file:{home}/key",)
 
 
 def test_without_a_file_everything_is_default(home: Path) -> None:
