@@ -57,7 +57,8 @@ def test_client_that_lancedb_does_not_use_is_not_loaded(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from memoryd.store.lance import open_or_create
-open_or_create(Path({str(tmp_path)!r}), "vectors_fake", 4, "float32")[0].count_rows()
+from memoryd.store.place import as_place
+open_or_create(as_place(Path({str(tmp_path)!r})), "fake", 4, "float32")[0].count_rows()
 print([name for name in sys.modules if name.startswith("lance_namespace_urllib3_client.api")])
 """
     assert run(code, tmp_path) == ["[]"]
