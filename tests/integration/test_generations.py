@@ -18,8 +18,9 @@ from memoryd.jobs.meaning import Meaning
 from memoryd.jobs.resplit import resplit
 from memoryd.store.documents import Documents
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelMissing, NotFound
+from memoryd.store.findings import Finding
 from memoryd.store.lance import known_fingerprints
-from memoryd.store.model import Document, Job
+from memoryd.store.model import Job
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
 from tests.support.engine import Gate, Memory, ledger_of
@@ -454,9 +455,10 @@ class Looking(Documents):
 
     look: Any = None
 
-    def replace(self, document: Document, now: float) -> None:
-        super().replace(document, now)
+    def keep(self, findings: Sequence[Finding], now: float) -> list[bool]:
+        news = super().keep(findings, now)
         self.look()
+        return news
 
 
 def test_document_that_is_split_again_has_its_vectors_the_moment_its_rows_are_replaced(tmp_path: Path) -> None:
