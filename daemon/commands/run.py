@@ -68,7 +68,22 @@ def run(arguments: argparse.Namespace) -> int:
 
     somebody_looks = sys.stderr.isatty() or arguments.sample is not None
     asyncio.run(serve(config, paths, read_config, welcome if somebody_looks else None))
+    _leave_others_behind()
     return 0
+
+
+def _leave_others_behind() -> None:
+    """End the process here if a thread is still at something that is not waited for, such as loading a model.
+
+    Everything is closed. But Python would end such a thread wherever it is, and if that is in an import, whoever imports
+    after it waits for ever.
+    """
+    import threading
+
+    if any(thread.daemon for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _quiet_on_terminal(config: Config, *, verbose: bool) -> Config:
