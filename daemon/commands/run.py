@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _leave_others_behind() -> None:
     """End the process here if a thread is still at something that is not waited for, such as loading a model.
 
-    Everything is closed. But Python would end such a thread wherever it is, and if that is in an import, whoever imports
-    after it waits for ever.
+    Everything is closed. But Python would end such a thread wherever it is, and if that is in an import, whoever
+    imports after it waits for ever.
     """
     import threading
 
