@@ -19,7 +19,9 @@ TABLES = {
     " FROM chunks ORDER BY document_id, ordinal",
     "vectors": "SELECT passage_id, document_id FROM vectors ORDER BY 1",
     "keywords": "SELECT rowid IN (SELECT id FROM chunks), count(*) FROM chunks_fts GROUP BY 1",
-    "jobs": "SELECT key, state, reason FROM jobs",
+    # What the clock asked for while the daemon was stopping, and was never begun, is no job that is stuck.
+    "jobs": "SELECT key, state, reason FROM jobs"
+    " WHERE NOT (kind = 'maintain' AND state = 'queued' AND attempts = 0 AND reason IS NULL)",
 }
 # Every file that the data folder may hold. Whatever else there is was left behind by somebody.
 LAYOUT = re.compile(
