@@ -127,6 +127,15 @@ def connect(place: VectorPlace) -> Any:
     return database
 
 
+def sweep(table: Path) -> None:
+    """Take away what writes that were cut off have left in a table's folder; LanceDB's own cleaning passes it over.
+
+    For whoever is the only one to write there.
+    """
+    for left in table.rglob(".tmp*"):
+        left.unlink(missing_ok=True)
+
+
 def open_or_create(place: VectorPlace, fingerprint: str, dimension: int, precision: Precision) -> tuple[Any, Precision]:
     """The table, and the precision that it has: where it is there already, maybe not the one that is wanted."""
     database = connect(place)

@@ -28,6 +28,7 @@ from memoryd.store.lance import (
     kept_numbers,
     kept_vectors,
     open_or_create,
+    sweep,
     table_rows,
     table_schema,
     translated_errors,
@@ -79,6 +80,8 @@ class LanceVectors:
         self._compact_after = compact_after
         self.on_damage = on_damage
         with translated_errors(self.place, fingerprint):
+            if self.place.folder is not None:
+                sweep(self._path)
             self._table, self._precision = open_or_create(self.place, fingerprint, dimension, precision)
             self._mirror = self._load_mirror()
             self._commits = self._versions = len(self._table.list_versions())  # since it was compacted, as it seems

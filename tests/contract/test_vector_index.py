@@ -402,6 +402,16 @@ def test_what_is_compacted_away_while_it_is_read_is_not_damage(tmp_path: Path) -
     assert damage == []
 
 
+def test_what_a_write_that_was_cut_off_has_left_is_taken_away(make_durable: MakeIndex, tmp_path: Path) -> None:
+    index = make_durable(tmp_path)
+    vectors = fill(index)
+    (data,) = tmp_path.rglob("data")
+    left = data / ".tmpnEaYoj"  # as LanceDB calls a file that it has not finished
+    left.write_bytes(b"half")
+    assert make_durable(tmp_path).search(vectors[5], 1) == index.search(vectors[5], 1)
+    assert not left.exists()
+
+
 def test_stored_rows_are_those_on_disk_and_not_those_remembered(make_lasting: MakeIndex, tmp_path: Path) -> None:
     index = make_lasting(tmp_path)
     assert isinstance(index, LanceVectors)
