@@ -29,8 +29,9 @@ from memoryd.jobs.chunking import group_chunks, split_passages
 from memoryd.jobs.embedders.in_process import InProcess
 from memoryd.jobs.meaning import Choice, Progress
 from memoryd.jobs.reconcile import reconcile
-from memoryd.store.lance import connect, stored_rows, table_schema
+from memoryd.store.lance import connect, stored_rows, table_rows
 from memoryd.store.model import EmbedderIdentity, stable_id
+from memoryd.store.place import as_place
 from memoryd.store.protocols import Vectors
 
 FILES = 10_000  # small ones, that arrive at once
@@ -192,15 +193,12 @@ def _rebuild(folder: Path) -> dict[str, Any]:
 
 def _bare_write(folder: Path, portions: Sequence[tuple[list[int], list[int], Vectors]]) -> float:
     """Vectors a second that LanceDB writes, given all of them at once as an Arrow table."""
-    import pyarrow as pa
 
     ids = [identity for portion in portions for identity in portion[0]]
     documents = [document for portion in portions for document in portion[1]]
     matrix = np.concatenate([portion[2] for portion in portions])
     began = time.perf_counter()
-    flat = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel(), pa.float32()), DIMENSION)
-    rows = pa.table([pa.array(ids, pa.int64()), pa.array(documents, pa.int64()), flat], schema=table_schema(DIMENSION))
-    connect(folder).create_table("bare", rows)
+    connect(as_place(folder)).create_table("bare", table_rows(ids, documents, matrix, "float32"))
     return len(ids) / (time.perf_counter() - began)
 
 

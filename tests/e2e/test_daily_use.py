@@ -86,7 +86,7 @@ def test_a_day_with_memoryd(notes: Machine) -> None:
         assert status["embedder"]["state"] == "ready"
         assert status["embedder"]["dimension"] == 384
         assert status["stores"]["vectors"]["versions"] >= 1
-        assert set(status["scheduler"]) == {"maintain", "reconcile", "retry", "verify"}
+        assert set(status["scheduler"]) == {"maintain", "reconcile", "reread", "retry", "verify"}
         assert status["queue"]["depth"] == 0
         assert status["last_errors"] == []
 

@@ -56,7 +56,7 @@ def test_change_in_the_middle_of_a_file_leaves_nothing_split_the_old_way(memory:
     hold, split, go = threading.Event(), threading.Event(), threading.Event()
 
     def clock() -> float:
-        if hold.is_set() and sys._getframe(1).f_code.co_name == "index_text":
+        if hold.is_set() and sys._getframe(1).f_code.co_name == "index_texts":
             split.set()
             assert go.wait(60)
         return time.time()

@@ -256,6 +256,9 @@ class _Lance:
     def embed_query(self, text: str) -> Vectors:
         return self.embedder.embed_query(text)
 
+    def knows_query(self, _text: str) -> bool:
+        return False
+
     def index(self) -> VectorIndex:
         return self.vectors
 
