@@ -185,9 +185,13 @@ def test_vectors_that_are_late_are_told_and_why(tmp_path: Path) -> None:
     memory.write("memory/a.md", "The boat\n")
     with memory.running() as engine:
         eventually(lambda: engine.queue.failures() != [], what="embedding failed")
-        # The first look at the stores has it tried again, and for a moment it has not failed.
-        eventually(lambda: why_not(memory, "kites", "memory/a.md:1")["hint"] == "Close something", what="it is told")
-        late = why_not(memory, "kites", "memory/a.md:1")
+        late: dict[str, Any] = {}
+
+        def is_told() -> bool:
+            late.update(why_not(memory, "kites", "memory/a.md:1"))
+            return bool(late["hint"] == "Close something")
+
+        eventually(is_told, what="it is told")  # a look at the stores has it tried again: for a moment it did not fail
         assert (late["verdict"], late["hint"]) == ("vectors_pending", "Close something")
         assert "out of memory" in late["explanation"]
         assert late["stages"][0] == {"stage": "indexed", "passed": True, "detail": "lines 1-1, vectors pending"}
