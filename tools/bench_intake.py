@@ -193,7 +193,6 @@ def _rebuild(folder: Path) -> dict[str, Any]:
 
 def _bare_write(folder: Path, portions: Sequence[tuple[list[int], list[int], Vectors]]) -> float:
     """Vectors a second that LanceDB writes, given all of them at once as an Arrow table."""
-
     ids = [identity for portion in portions for identity in portion[0]]
     documents = [document for portion in portions for document in portion[1]]
     matrix = np.concatenate([portion[2] for portion in portions])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.daemon import Machine
-from tests.support.mounts import mount, small_disk
+from tests.support.mounts import small_disk
 from tests.support.read_only import ReadOnly, ext4_disk
 from tests.support.soundness import check_sound
 from tests.support.waiting import eventually
@@ -22,7 +23,7 @@ def disk(machine: Machine) -> Iterator[Path]:
 
 
 def remount(disk: Path, mode: str) -> None:
-    mount("-o", f"remount,{mode}", str(disk))
+    subprocess.run(["mount", "-o", f"remount,{mode}", str(disk)], check=True)
 
 
 def test_start_on_a_read_only_disk_is_refused_with_a_message(machine: Machine, disk: Path) -> None:
