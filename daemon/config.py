@@ -139,9 +139,9 @@ class Embedder:
         metadata=about("Numbers of each vector that are kept; 0: all. For models that were trained for it.", 0, 16_384),
     )
     precision: str = field(
-        default="float32",
+        default="int8",
         metadata=about(
-            "What a number of a vector is kept in; int8: a quarter of the disk.", choices=("float32", "int8")
+            "What a number of a vector is kept in; float32: four times the disk.", choices=("float32", "int8")
         ),
     )
     timeout_s: float = field(

@@ -51,7 +51,7 @@ def configured_indexing(config: Config) -> IndexSettings:
 
 
 def configured_precision(config: Config) -> Precision:
-    return "int8" if config.embedder.precision == "int8" else "float32"
+    return "float32" if config.embedder.precision == "float32" else "int8"
 
 
 def configured_pauses(config: Config) -> PauseSettings:

@@ -89,6 +89,11 @@ def default_threads() -> int:
     return min(4, len(os.sched_getaffinity(0)))
 
 
+def threads_beside(threads: int) -> int:
+    """Of so many threads those that leave a core to something else."""
+    return max(1, min(threads, len(os.sched_getaffinity(0)) - 1))
+
+
 def system_info() -> str:
     """What llama.cpp was built for, in its own words: ``AVX = 1 | AVX2 = 1 | …``."""
     told: bytes = load_llama().llama_print_system_info()

@@ -7,6 +7,7 @@ Of more rows than ``EXACT_ROWS`` only those are compared whose signs are most li
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ ALIKE = 20_000  # rows that are looked at beyond their signs, where there are mo
 _FIRST_ROWS = 1024
 _ALIKE_A_MATCH = 50  # and for each match that is wanted
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
+_DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
 _PORTION = 8192  # rows that are compared in float32 at once
 
@@ -62,6 +64,7 @@ class Mirror:
         self._errors: Vectors = np.empty(capacity, np.float32)  # the distance between a vector and its 8 bits
         self._signs: Bits = np.empty((capacity, (dimension + 7) // 8), np.uint8)
         self._whole = RowFile(dimension, folder, capacity) if precision == "float32" else None
+        self._likely = min(1.0, _DEVIATIONS / math.sqrt(dimension))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -168,9 +171,11 @@ class Mirror:
             return _those(rows, np.ones(_count(rows), np.bool_))
         query, step = shrink(vector[None])[0], scales(vector[None])[0]
         cosines = self._over(rows, lambda part: products(query, _pick(self._small, part))) * (self._scales[rows] * step)
-        # What rounding adds is at most the error of a row by the query's length, and that of the query by the row's.
+        # What rounding adds is at most the error of a row by the query's length, and that of the query by the row's. So
+        # much only if both point the same way, and rounding points nowhere in particular: of many numbers far less.
         length, error = float(np.linalg.norm(vector)), float(np.linalg.norm(vector - query * step))
-        slack = self._errors[rows] * np.float32(length + error) + np.float32(error + _ROUNDING * max(length, 1.0))
+        slack = self._errors[rows] * np.float32(self._likely * (length + error))
+        slack += np.float32(self._likely * error + _ROUNDING * max(length, 1.0))
         bar = np.partition(cosines - slack, -limit)[-limit]
         return _those(rows, cosines + slack >= bar)
 

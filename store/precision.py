@@ -33,8 +33,10 @@ def scales(vectors: Vectors) -> Vectors:
 
 def enlarge(small: Small) -> Vectors:
     """Rows of 8 bits as vectors of length 1; shrunk again they are the same rows."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", small, small, dtype=np.int64))
-    return np.asarray(small / np.maximum(lengths, 1)[:, None], np.float32)
+    vectors = small.astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    vectors /= np.maximum(lengths, 1)[:, None]
+    return vectors
 
 
 def restore(kept: Vectors | Small) -> Vectors:

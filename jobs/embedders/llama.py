@@ -26,6 +26,7 @@ from memoryd.jobs.llama_library import (
     free_model,
     load_llama,
     load_model,
+    threads_beside,
 )
 from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
@@ -37,6 +38,7 @@ from memoryd.store.protocols import Vectors
 BATCH_TOKENS: Final = 512
 PACK_TOKENS: Final = 256  # tokens of several texts that share a pass; one long text may still fill the batch
 MOST_SEQUENCES: Final = 64  # texts per pass
+FEW_TOKENS: Final = 32  # of a question; its words are looked up on another core meanwhile
 FLASH_ATTENTION: Final = 1
 _POOLINGS: Final = {"mean": 1, "cls": 2, "last": 3}
 
@@ -67,7 +69,8 @@ class LlamaEmbedder(InProcess):
         self._most_sequences = min(MOST_SEQUENCES, batch_tokens)
         self._llama = load_llama()
         try:
-            self._load(facts, threads or default_threads())
+            self._threads = threads or default_threads()
+            self._load(facts)
             parts = [hash_file(path), facts.pooling, query_prefix, document_prefix, text_version]
             if dimension and dimension != self._dimension:
                 parts.append(f"{self._cut(dimension)} numbers")
@@ -99,7 +102,7 @@ class LlamaEmbedder(InProcess):
         self._model = self._context = None
         free_model(model, context)
 
-    def _load(self, facts: GgufFile, threads: int) -> None:
+    def _load(self, facts: GgufFile) -> None:
         llama = self._llama
         self._model = load_model(self._path, quantized=facts.quantized, hint=REINSTALL, mapped=False)
         vocabulary = llama.llama_model_get_vocab(self._model)
@@ -118,7 +121,7 @@ class LlamaEmbedder(InProcess):
         parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = self._capacity
         parameters.n_seq_max = self._most_sequences
         parameters.kv_unified = True  # sequences share the context instead of each getting a fixed slice
-        parameters.n_threads = parameters.n_threads_batch = threads
+        parameters.n_threads = parameters.n_threads_batch = self._threads
         parameters.embeddings = True
         parameters.pooling_type = _POOLINGS[facts.pooling]
         parameters.flash_attn_type = FLASH_ATTENTION
@@ -161,6 +164,8 @@ class LlamaEmbedder(InProcess):
         if self._memory:
             self._llama.llama_memory_clear(self._memory, True)
         batch = self._batch.fill(sequences)
+        threads = threads_beside(self._threads) if batch.n_tokens <= FEW_TOKENS else self._threads
+        self._llama.llama_set_n_threads(self._context, threads, threads)
         status = self._run(self._context, batch)
         if status != 0:
             raise EmbedderUnavailable(

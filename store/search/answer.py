@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from memoryd.store.generations import Pending
 from memoryd.store.scope import GLOBAL
 
 
-@dataclass(frozen=True, slots=True)
-class LegRank:
+class LegRank(NamedTuple):
     """A chunk's place in one leg."""
 
     rank: int  # from 1
@@ -59,8 +58,7 @@ class Newer:
     score: float  # the older one's, which it has from then on
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk on its way through the pipeline."""
 
     chunk_id: int
@@ -90,8 +88,7 @@ Stage = Literal["abstain", "duplicate", "neighbour", "min_score", "limit"]
 Embedding = Literal["computed", "cached"]
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """A candidate that is not among the hits, and why."""
 
     candidate: Candidate

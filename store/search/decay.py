@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 
 from memoryd.store.lifespans import LIFESPANS
 from memoryd.store.search.answer import Candidate
 from memoryd.store.search.request import Decay
+
+Dated = tuple[str | None, int, str | None]
 
 
 def age_in_days(written: date | None, today: date, *, evergreen: bool) -> int | None:
@@ -29,19 +29,24 @@ def decay_factor(age_days: int | None, decay: Decay, half_life_days: float | Non
 
 
 def apply_decay(sql: sqlite3.Connection, candidates: list[Candidate], today: date, decay: Decay) -> list[Candidate]:
-    dates = dict(_read_dates(sql, [candidate.chunk_id for candidate in candidates]))
+    dates = _read_dates(sql, [candidate.chunk_id for candidate in candidates])
+    ages = {dated: _age(*dated, today, decay) for dated in set(dates.values())}
     aged = []
     for candidate in candidates:
-        written, evergreen, named = dates[candidate.chunk_id]
-        lifespan = LIFESPANS.get(named) if named else None
-        lasting = bool(evergreen) or (lifespan is not None and lifespan.days is None)
-        age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=lasting)
-        factor = decay_factor(age, decay, lifespan.days if lifespan else None)
-        aged.append(replace(candidate, age_days=age, decay=factor))
+        age, factor = ages[dates[candidate.chunk_id]]
+        aged.append(candidate._replace(age_days=age, decay=factor))
     return sorted(aged, key=lambda candidate: -candidate.score)
 
 
-def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> Iterator[tuple[int, tuple[str | None, int, str | None]]]:
+def _age(written: str | None, evergreen: int, named: str | None, today: date, decay: Decay) -> tuple[int | None, float]:
+    """In days, and what it leaves of a score."""
+    lifespan = LIFESPANS.get(named) if named else None
+    lasting = bool(evergreen) or (lifespan is not None and lifespan.days is None)
+    age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=lasting)
+    return age, decay_factor(age, decay, lifespan.days if lifespan else None)
+
+
+def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> dict[int, Dated]:
     """Of each chunk: when it was written, whether that matters, and of a fact the decay class."""
     rows = sql.execute(
         """
@@ -51,5 +56,4 @@ def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> Iterator[tuple[in
         """,
         (json.dumps(chunks),),
     )
-    for chunk, *facts in rows:
-        yield chunk, tuple(facts)
+    return {chunk: (written, evergreen, named) for chunk, written, evergreen, named in rows}

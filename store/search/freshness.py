@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from memoryd.store.errors import MemorydError
 from memoryd.store.protocols import VectorIndex, Vectors
@@ -59,7 +58,7 @@ def order_pairs(candidates: Sequence[Candidate], alike: set[tuple[int, int]]) ->
         )
         if place < len(ordered):
             older = ordered[place]
-            candidate = replace(candidate, newer=Newer(older.chunk_id, older.score))
+            candidate = candidate._replace(newer=Newer(older.chunk_id, older.score))
         ordered.insert(place, candidate)
     return ordered
 

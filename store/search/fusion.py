@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Set
-from dataclasses import replace
 
 from memoryd.store.search.answer import Candidate, LegRank, Weight
 from memoryd.store.search.noise import Noise
@@ -81,12 +80,13 @@ def fuse(
         for chunk, place in ranking.items():
             places.setdefault(chunk, {})[leg] = place
     candidates = []
+    total = sum(weights[leg] for leg in rankings)
+    silent = unknown or {}
     for chunk, legs in places.items():
-        judges = [leg for leg in rankings if leg in legs or chunk not in (unknown or {}).get(leg, ())]
-        total = sum(weights[leg] for leg in judges)
+        judged = total - sum(weights[leg] for leg, chunks in silent.items() if chunk in chunks and leg not in legs)
         worth = sum(weights[leg] * _worth(place, fusion, k) for leg, place in legs.items())
         if worth > 0:  # a leg may rank what it sees nothing in
-            candidates.append(Candidate(chunk, legs, worth / total))
+            candidates.append(Candidate(chunk, legs, worth / judged))
     # Ties stay in the order in which the legs brought them: the first leg wins, and ids do not matter, which
     # are others after a rebuild.
     return sorted(candidates, key=lambda candidate: -candidate.fused)
@@ -108,12 +108,12 @@ def calibrate(candidates: list[Candidate], weights: Mapping[str, Weight], fusion
     noise = sum(weight.value * weight.noise for weight in weights.values()) / total if total > 0 else 0.0
     bend = math.log(1 - NOISE_SCORE) / math.log(1 - min(max(noise, 0.02), 0.95)) if noise > 0 else 1.0
     if fusion == "weighted":
-        return [replace(candidate, relevance=_bent(candidate.fused, bend)) for candidate in candidates]
+        return [candidate._replace(relevance=_bent(candidate.fused, bend)) for candidate in candidates]
     values = {leg: weight.value for leg, weight in weights.items()}
     rankings = {leg: {c.chunk_id: c.legs[leg] for c in candidates if leg in c.legs} for leg in weights}
     best = _bent(fuse(rankings, values, "weighted", 1)[0].fused, bend)
     first = candidates[0].fused
-    return [replace(candidate, relevance=best * candidate.fused / first) for candidate in candidates]
+    return [candidate._replace(relevance=best * candidate.fused / first) for candidate in candidates]
 
 
 def _bent(share: float, bend: float) -> float:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import nsmallest
+
+import numpy as np
 
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
+from memoryd.store.search.postings import Postings, add_up, read_postings
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
+Passages = list[tuple[int, int]]  # of a chunk: id and ordinal of each
 
 # Places in chunks that a leg looks at, for all phrases together: some milliseconds of work each.
 _MOST_WORDS = 6000
@@ -59,22 +63,30 @@ def _match(
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
         return {}
-    each = " UNION ALL ".join(
-        f"SELECT rowid AS id, -bm25({index}) * ?{4 + 2 * place} AS score FROM {index} WHERE {index} MATCH ?{5 + 2 * place}"  # noqa: S608, E501
-        for place in range(len(present))
-    )
-    rows = sql.execute(
-        f"""
-        WITH scored AS MATERIALIZED ({each}),
-             best AS (SELECT id, sum(score) AS score FROM scored GROUP BY id)
-        SELECT c.id, score FROM best JOIN chunks c ON c.id = best.id
-         WHERE {_VISIBLE}
-         ORDER BY score DESC, c.key LIMIT ?3
-        """,  # noqa: S608 - what is put in are constants
-        (*_bounds(visible), limit, *(value for phrase in present for value in (phrase.correction, phrase.text))),
-    )
+    found = add_up((read_postings(sql, index, phrase.text), phrase.correction) for phrase in present)
     perfect = perfect_score(phrases)
-    return {chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(rows, start=1)}
+    return {
+        chunk: LegRank(rank, score, min(1.0, score / perfect))
+        for rank, (chunk, score) in enumerate(_best(sql, found, limit, visible), start=1)
+    }
+
+
+def _best(sql: sqlite3.Connection, found: Postings, limit: int, visible: Visible) -> list[tuple[int, float]]:
+    """The visible chunks with the highest scores, best first. Of equals the key decides, which no rebuild changes."""
+    order = np.argsort(-found.scores, kind="stable")
+    chunks, losses = found.chunks[order], -found.scores[order]
+    best: list[tuple[float, str, int]] = []
+    start, end = 0, limit + len(visible.hidden_chunks) if visible.documents is None else len(chunks)
+    while start < len(chunks) and len(best) < limit:
+        end = int(np.searchsorted(losses, losses[min(end, len(chunks)) - 1], side="right"))  # with all its equals
+        loss = dict(zip(chunks[start:end].tolist(), losses[start:end].tolist(), strict=True))
+        rows = sql.execute(
+            f"SELECT c.id, c.key FROM json_each(?3) wanted JOIN chunks c ON c.id = wanted.value WHERE {_VISIBLE}",  # noqa: S608 - a constant
+            (*_bounds(visible), json.dumps(list(loss))),
+        )
+        best += sorted((loss[chunk], key, chunk) for chunk, key in rows)
+        start, end = end, len(chunks)
+    return [(chunk, -score) for score, _, chunk in best[:limit]]
 
 
 def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
@@ -140,22 +152,19 @@ def vector_leg(
     sought: Sought,
     limit: int,
     visible: Visible,
-    others: Collection[int] = (),
+    others: Mapping[int, Passages] | None = None,
     floor: float = 0.0,
 ) -> Nearness:
-    """The chunks with the nearest passages, and how near each of the ``others`` is.
+    """The chunks with the nearest passages, and how near each of the ``others`` is, whose passages were read before.
 
     A chunk is as near as its best passage and its passages on average, in equal parts: the first finds the
     sentence, the second tells the note that is about it from the one that mentions it. ``floor`` is the cosine of
     things that have nothing to do with each other.
     """
-    found = [
-        chunk
-        for chunk in _chunks_with(sql, [match.passage_id for match in sought.matches])
-        if chunk not in visible.hidden_chunks
-    ][:limit]
+    found = _chunks_of(sql, [match.passage_id for match in sought.matches], limit, visible.hidden_chunks)
     brought = set(found)
-    passages = _passages_of(sql, {*found, *others})
+    passages = dict(others or {})
+    passages |= passages_of(sql, [chunk for chunk in found if chunk not in passages])
     cosines = sought.index.cosines({identity for rows in passages.values() for identity, _ in rows}, sought.vector)
     near: list[tuple[float, float, int, int]] = []
     unknown: set[int] = set()
@@ -177,8 +186,18 @@ def vector_leg(
     )
 
 
+def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hidden: Set[int]) -> list[int]:
+    """The first chunks that hold these passages, in their order."""
+    found: dict[int, None] = {}
+    start, end = 0, 2 * limit  # mostly enough
+    while start < len(passages) and len(found) < limit:
+        found |= dict.fromkeys(chunk for chunk in _chunks_with(sql, passages[start:end]) if chunk not in hidden)
+        start, end = end, len(passages)
+    return list(found)[:limit]
+
+
 def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:
-    """The chunks that hold these passages, in their order. Vectors that the ledger lost are ignored."""
+    """Vectors that the ledger lost are ignored."""
     rows = sql.execute(
         """
         SELECT c.id FROM json_each(?) wanted JOIN passages p ON p.id = wanted.value
@@ -187,20 +206,21 @@ def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:
         """,
         (json.dumps(list(passages)),),
     )
-    return list(dict.fromkeys(row[0] for row in rows))
+    return [row[0] for row in rows]
 
 
-def _passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> dict[int, list[tuple[int, int]]]:
+def passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> dict[int, Passages]:
     """Chunk -> id and ordinal of each passage that can have a vector. In an order that a rebuild does not change."""
     rows = sql.execute(
         """
         SELECT c.id, p.id, p.ordinal FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
-          JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+          JOIN passages p INDEXED BY passages_by_place
+            ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
          WHERE p.text_hash IS NOT NULL ORDER BY c.key, p.ordinal
         """,
         (json.dumps(list(chunks)),),
     )
-    passages: dict[int, list[tuple[int, int]]] = {}
+    passages: dict[int, Passages] = {}
     for chunk, identity, ordinal in rows:
         passages.setdefault(chunk, []).append((identity, ordinal))
     return passages

@@ -9,7 +9,6 @@ order changes, the scores do not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ def diversify(candidates: Sequence[Candidate], similarities: Similarities, relev
         candidate = candidates[index]
         if chosen:
             twin = candidates[nearest[index]].chunk_id
-            candidate = replace(candidate, mmr=MmrStep(index + 1, float(closeness[index]), twin))
+            candidate = candidate._replace(mmr=MmrStep(index + 1, float(closeness[index]), twin))
         closer = similarities[index] > closeness if chosen else np.ones(len(candidates), bool)
         nearest[closer] = index
         closeness[closer] = similarities[index][closer]

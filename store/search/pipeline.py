@@ -27,7 +27,7 @@ from memoryd.store.search.hypothesis import (
     query_vector,
     wants_hypothesis,
 )
-from memoryd.store.search.legs import Ranking, Sought, seek_passages, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import Ranking, Sought, passages_of, seek_passages, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
 from memoryd.store.search.rarity import Written
@@ -83,9 +83,9 @@ def search(
         if seeking:
             try:
                 with watch.stage("vector"):
+                    others = passages_of(sql, {chunk for ranking in rankings.values() for chunk in ranking})
                     sought = seeking.result()
                     embedding = "cached" if known else "computed"
-                    others = {chunk for ranking in rankings.values() for chunk in ranking}
                     near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
                     rankings["vector"], unknown["vector"] = near.ranking, near.unknown
             except Cancelled:

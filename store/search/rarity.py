@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memoryd.store.search.noise import script_of
-from memoryd.store.sqlite_file import Connection
+from memoryd.store.search.postings import count_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,6 @@ ANYHOW = Written("", 1.0)
 _LEAST = 1e-6  # FTS5's own floor, for phrases in half of all chunks or more
 _K1 = 1.2  # FTS5's own
 _GRAMMAR_LOSS = 0.7
-_MOST_COUNTS = 4096  # that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +62,9 @@ def count_phrases(
 ) -> list[Phrase]:
     """How many chunks have each phrase. Those that more than ``most`` have are counted no further, unless all are."""
     chunks = _count_rows(sql, index)
-    counts = _remembered_counts(sql, index)
-    count = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT ?)"  # noqa: S608 - a constant
 
     def count_to(end: int) -> list[Phrase]:
-        for text in texts:
-            if (text, end) not in counts:
-                counts[text, end] = sql.execute(count, (text, end)).fetchone()[0]
-        return [make_phrase(text, counts[text, end], chunks, written) for text in texts]
+        return [make_phrase(text, count_chunks(sql, index, text, end), chunks, written) for text in texts]
 
     phrases = count_to(most + 1)
     return count_to(-1) if all(phrase.having > most for phrase in phrases) else phrases
@@ -86,24 +80,6 @@ def _grammar(text: str) -> float:
     particles in these. A question has so many of them that together they would outweigh what it is about."""
     letters = [letter for letter in text if letter.isalpha()]
     return sum("\u3041" <= letter <= "\u309f" for letter in letters) / len(letters) if letters else 0.0
-
-
-def _remembered_counts(sql: sqlite3.Connection, index: str) -> dict[tuple[str, int], int]:
-    """What was counted before over this connection, if the index is still the same.
-
-    The words that cost most to count are in every question. FTS5's record of its own structure changes with each
-    write, so it tells which index the counts are of.
-    """
-    if not isinstance(sql, Connection):
-        return {}
-    (structure,) = sql.execute(f"SELECT block FROM {index}_data WHERE id = 10").fetchone()  # noqa: S608 - a constant
-    known: bytes | None
-    counts: dict[tuple[str, int], int]
-    known, counts = sql.kept.get(index, (None, {}))
-    if known != structure or len(counts) > _MOST_COUNTS:
-        counts = {}
-        sql.kept[index] = structure, counts
-    return counts
 
 
 def _count_rows(sql: sqlite3.Connection, index: str) -> int:

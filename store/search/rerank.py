@@ -147,5 +147,5 @@ def blend(candidates: Sequence[Candidate], judged: Mapping[int, RerankStep], wei
         confident = step.confidence if step else least
         relevance = (1 - weight) * candidate.relevance + weight * confident
         before = replace(step, place=place, relevance=candidate.relevance) if step else None
-        blended.append(replace(candidate, relevance=relevance, rerank=before))
+        blended.append(candidate._replace(relevance=relevance, rerank=before))
     return sorted(blended, key=lambda candidate: -candidate.relevance)

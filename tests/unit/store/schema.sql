@@ -1,12 +1,14 @@
 CREATE INDEX chunks_by_key ON chunks (key);
 
-CREATE INDEX chunks_by_passage ON chunks (document_id, last_passage);
+CREATE INDEX chunks_by_passage ON chunks (document_id, last_passage, first_passage, ordinal);
 
 CREATE INDEX documents_by_filter ON documents (skipped, scope, date, source, workspace, path);
 
 CREATE INDEX jobs_due ON jobs (state, kind, crashes, run_after);
 
 CREATE INDEX passages_by_id ON passages (id);
+
+CREATE INDEX passages_by_place ON passages (document_id, ordinal, id, text_hash);
 
 CREATE INDEX vectors_by_document ON vectors (document_id);
 

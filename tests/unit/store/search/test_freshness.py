@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -67,9 +66,9 @@ def test_what_says_something_else_stays(ledger: Ledger, index: MemoryVectors) ->
 
 def test_what_has_the_words_less_stays(ledger: Ledger, index: MemoryVectors) -> None:
     old, new = candidate(ledger, OLD, 0.5, 100), candidate(ledger, NEW, 0.49, 1)
-    worded = replace(old, legs={**NEAR, "words": LegRank(1, 1.0, 0.3)})
+    worded = old._replace(legs={**NEAR, "words": LegRank(1, 1.0, 0.3)})
     assert order(ledger, index, worded, new) == [OLD, NEW]
-    assert order(ledger, index, worded, replace(new, legs=worded.legs)) == [NEW, OLD]
+    assert order(ledger, index, worded, new._replace(legs=worded.legs)) == [NEW, OLD]
 
 
 def test_what_fits_the_query_much_less_stays(ledger: Ledger, index: MemoryVectors) -> None:
@@ -97,7 +96,7 @@ def test_to_a_model_that_puts_all_close_together_little_is_alike(ledger: Ledger,
 def test_without_vectors_the_order_stays(ledger: Ledger, index: MemoryVectors) -> None:
     pair = candidate(ledger, OLD, 0.5, 100), candidate(ledger, NEW, 0.49, 1)
     assert order(ledger, None, *pair) == [OLD, NEW]
-    wordy = [replace(each, legs={"words": LegRank(1, 1.0, 0.5)}) for each in pair]
+    wordy = [each._replace(legs={"words": LegRank(1, 1.0, 0.5)}) for each in pair]
     assert order(ledger, index, *wordy) == [OLD, NEW]
 
 

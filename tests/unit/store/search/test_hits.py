@@ -164,8 +164,8 @@ def test_place_of_a_duplicate_goes_to_the_next(ledger: Ledger) -> None:
 def test_of_equal_duplicates_the_one_with_the_words_is_the_hit(ledger: Ledger) -> None:
     ledger.put(make_document("a.md", "the goat\n"), make_document("b.md", "The Goat\n"))
     near, worded = ranked(ledger, "the goat\n", "The Goat\n")
-    near = replace(near, legs={"vector": LegRank(1, 0.5, passage=0)}, relevance=0.5)
-    hits, lost = select(ledger, [near, replace(worded, relevance=0.5)])
+    near = near._replace(legs={"vector": LegRank(1, 0.5, passage=0)}, relevance=0.5)
+    hits, lost = select(ledger, [near, worded._replace(relevance=0.5)])
     assert [hit.path for hit in hits] == ["b.md"]
     assert reasons(ledger, lost) == {"the goat\n": ("duplicate", "The Goat\n")}
 

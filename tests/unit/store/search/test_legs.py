@@ -5,7 +5,7 @@ import pytest
 
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Vectors
-from memoryd.store.search.legs import seek_passages, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import passages_of, seek_passages, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.query import build_query
 from memoryd.store.search.visibility import Visible
 from tests.support.documents import make_document
@@ -190,7 +190,9 @@ def test_chunks_that_others_found_are_judged_as_well(ledger: Ledger, index: Memo
     ledger.embed(index, {text: towards(1, number / 10) for number, text in enumerate(texts)})
     last = ledger.chunk_ids()["text 9\n"]
     with ledger.database.read() as sql:
-        near = vector_leg(sql, seek_passages(index, towards(1), 3, Visible()), 3, Visible(), others={last})
+        near = vector_leg(
+            sql, seek_passages(index, towards(1), 3, Visible()), 3, Visible(), others=passages_of(sql, {last})
+        )
     assert [place.rank for place in near.ranking.values()] == [1, 2, 3, 4]
     assert list(near.ranking)[-1] == last
 
@@ -222,7 +224,11 @@ def test_chunks_are_unknown_until_all_their_passages_have_vectors(ledger: Ledger
         with ledger.database.read() as sql:
             return set(
                 vector_leg(
-                    sql, seek_passages(index, towards(1), 1, Visible()), 1, Visible(), others={both, second}
+                    sql,
+                    seek_passages(index, towards(1), 1, Visible()),
+                    1,
+                    Visible(),
+                    others=passages_of(sql, {both, second}),
                 ).unknown
             )
 
