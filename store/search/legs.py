@@ -17,17 +17,17 @@ import numpy as np
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
-from memoryd.store.search.postings import Postings, add_up, read_postings
+from memoryd.store.search.postings import Postings, add_up, read_newest, read_postings
 from memoryd.store.search.query import KeywordQuery
-from memoryd.store.search.rarity import ANYHOW, Written, count_phrases, perfect_score, telling_phrases
+from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
 Passages = list[tuple[int, int]]  # of a chunk: id and ordinal of each
 
 # Places in chunks that a leg looks at, for all phrases together: some milliseconds of work each.
-_MOST_WORDS = 6000
-_MOST_TERMS = 3000
+_MOST_WORDS = 4000
+_MOST_TERMS = 1500
 
 _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
 
@@ -63,12 +63,26 @@ def _match(
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
         return {}
-    found = add_up((read_postings(sql, index, phrase.text), phrase.correction) for phrase in present)
+    if all(phrase.having > most for phrase in present):
+        found = _newest(sql, index, present, most // 2, visible)
+    else:
+        found = add_up((read_postings(sql, index, phrase.text), phrase.correction) for phrase in present)
     perfect = perfect_score(phrases)
     return {
         chunk: LegRank(rank, score, min(1.0, score / perfect))
         for rank, (chunk, score) in enumerate(_best(sql, found, limit, visible), start=1)
     }
+
+
+def _newest(sql: sqlite3.Connection, index: str, phrases: Sequence[Phrase], most: int, visible: Visible) -> Postings:
+    """Of a question that has nothing but common phrases, those that each chunk has, in the newest part of the memory.
+
+    It reaches as far back as all of them are known to stand or not. A phrase counts as if it stood once in a chunk of
+    the usual length.
+    """
+    postings = [read_newest(sql, index, phrase.text, most, visible.documents) for phrase in phrases]
+    since = max((int(each.chunks[-1]) for each in postings if len(each.chunks) == most), default=0)
+    return add_up((each.since(since), phrase.weight) for each, phrase in zip(postings, phrases, strict=True))
 
 
 def _best(sql: sqlite3.Connection, found: Postings, limit: int, visible: Visible) -> list[tuple[int, float]]:

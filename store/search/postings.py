@@ -7,8 +7,9 @@ read from.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +31,11 @@ class Postings:
     chunks: Chunks
     scores: Scores
 
+    def since(self, chunk: int) -> Postings:
+        """Of chunks from this one on."""
+        late = self.chunks >= chunk
+        return Postings(self.chunks[late], self.scores[late])
+
 
 @dataclass(slots=True)
 class Kept:
@@ -37,7 +43,7 @@ class Kept:
 
     structure: bytes = b""
     counts: dict[tuple[str, int], int] = field(default_factory=dict)
-    postings: dict[str, Postings] = field(default_factory=dict)  # the one that was asked for last comes last
+    postings: dict[tuple[str, int], Postings] = field(default_factory=dict)  # what was asked for last comes last
     places: int = 0
 
 
@@ -53,17 +59,40 @@ def count_chunks(sql: sqlite3.Connection, index: str, phrase: str, end: int) -> 
 
 
 def read_postings(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
-    kept = _kept(sql, index)
-    postings = kept.postings.pop(phrase, None)
+    """Of every chunk that has the phrase."""
+    query = f"SELECT rowid, -bm25({index}) FROM {index} WHERE {index} MATCH ?"  # noqa: S608 - a constant
+    return _keep(_kept(sql, index), (phrase, -1), lambda: sql.execute(query, (phrase,)).fetchall())
+
+
+def read_newest(
+    sql: sqlite3.Connection, index: str, phrase: str, most: int, documents: Collection[int] | None
+) -> Postings:
+    """Of the newest chunks that have the phrase, in these documents if any are named. Each has a score of 1: for its
+    BM25, FTS5 would count all that have it."""
+    newest = f"SELECT rowid, 1.0 FROM {index} WHERE {index} MATCH ?1 {{}} ORDER BY rowid DESC LIMIT ?2"  # noqa: S608 - a constant
+    if documents is None:
+        query = newest.format("")
+        return _keep(_kept(sql, index), (phrase, most), lambda: sql.execute(query, (phrase, most)).fetchall())
+    # The plus keeps SQLite from asking FTS5 for one chunk after the other.
+    query = newest.format(
+        "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?3)))"
+    )
+    return _make(sql.execute(query, (phrase, most, json.dumps(list(documents)))).fetchall())
+
+
+def _make(rows: Sequence[tuple[int, float]]) -> Postings:
+    chunks = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    return Postings(chunks, np.fromiter((row[1] for row in rows), np.float64, len(rows)))
+
+
+def _keep(kept: Kept, name: tuple[str, int], read: Callable[[], list[tuple[int, float]]]) -> Postings:
+    postings = kept.postings.pop(name, None)
     if postings is None:
-        query = f"SELECT rowid, -bm25({index}) FROM {index} WHERE {index} MATCH ?"  # noqa: S608 - a constant
-        rows = sql.execute(query, (phrase,)).fetchall()
-        chunks = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        postings = Postings(chunks, np.fromiter((row[1] for row in rows), np.float64, len(rows)))
-        kept.places += len(rows)
+        postings = _make(read())
+        kept.places += len(postings.chunks)
         while kept.postings and kept.places > _MOST_PLACES:
             kept.places -= len(kept.postings.pop(next(iter(kept.postings))).chunks)
-    kept.postings[phrase] = postings
+    kept.postings[name] = postings
     return postings
 
 

@@ -60,14 +60,9 @@ class Phrase:
 def count_phrases(
     sql: sqlite3.Connection, index: str, texts: Sequence[str], most: int, written: Written = ANYHOW
 ) -> list[Phrase]:
-    """How many chunks have each phrase. Those that more than ``most`` have are counted no further, unless all are."""
+    """How many chunks have each phrase. Those that more than ``most`` have are counted no further."""
     chunks = _count_rows(sql, index)
-
-    def count_to(end: int) -> list[Phrase]:
-        return [make_phrase(text, count_chunks(sql, index, text, end), chunks, written) for text in texts]
-
-    phrases = count_to(most + 1)
-    return count_to(-1) if all(phrase.having > most for phrase in phrases) else phrases
+    return [make_phrase(text, count_chunks(sql, index, text, most + 1), chunks, written) for text in texts]
 
 
 def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) -> Phrase:
@@ -96,13 +91,13 @@ def _count_rows(sql: sqlite3.Connection, index: str) -> int:
 def telling_phrases(phrases: Sequence[Phrase], most: int) -> list[Phrase]:
     """The rarest of them, as many as ``most`` places in chunks hold: what is common costs much and tells little.
 
-    The rarest of all is among them however common it is, and so are those that no chunk has.
+    Those that no chunk has are among them. Where all others are common, all are.
     """
     kept: set[Phrase] = set()
     places = 0
     for phrase in sorted(phrases, key=lambda phrase: phrase.having):
         places += phrase.having
-        if places > most and any(each.having for each in kept):
+        if places > most and any(0 < each.having <= most for each in kept):
             break
         kept.add(phrase)
     return [phrase for phrase in phrases if phrase in kept]

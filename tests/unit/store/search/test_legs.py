@@ -291,3 +291,49 @@ def test_words_are_found_in_every_script(ledger: Ledger, text: str, query: str) 
 def test_word_is_not_found_inside_another(ledger: Ledger) -> None:
     ledger.put(make_document("memory/a.md", "the harbour wall"), make_document("memory/b.md", "our dog sleeps"))
     assert worded(ledger, "our") == ["our dog sleeps"]
+
+
+# -- questions of common words ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A memory in which a word is common that seven chunks have."""
+    monkeypatch.setattr("memoryd.store.search.legs._MOST_WORDS", 6)
+
+
+def put_in_turn(ledger: Ledger, *texts: str) -> None:
+    for number, text in enumerate(texts):
+        ledger.put(make_document(f"{number}.md", f"{text}, number {number}\n"))
+
+
+def numbers(ledger: Ledger, query: str, documents: frozenset[int] | None = None) -> list[int]:
+    with ledger.database.read() as sql:
+        ranking = words_leg(sql, build_query(query), 100, Visible(documents))
+    texts = {identity: text for text, identity in ledger.chunk_ids().items()}
+    assert all(0 < place.share < 1 for place in ranking.values())
+    return [int(texts[chunk].rsplit(maxsplit=1)[-1]) for chunk in ranking]
+
+
+@pytest.mark.usefixtures("few_places")
+def test_of_common_words_alone_the_newest_chunks_are_found_and_those_with_more_of_them_come_first(
+    ledger: Ledger,
+) -> None:
+    put_in_turn(ledger, *["server boat"] * 6, *["server", "boat"] * 6, "server boat", "server", "boat")
+    found = numbers(ledger, "server boat")
+    assert found[0] == 18
+    assert {19, 20} < set(found)
+    assert min(found) > 6
+
+
+@pytest.mark.usefixtures("few_places")
+def test_a_filter_does_not_starve_a_question_of_common_words(ledger: Ledger) -> None:
+    put_in_turn(ledger, *["server boat"] * 20)
+    documents = frozenset(document_id("home", f"{number}.md") for number in (0, 2))
+    assert sorted(numbers(ledger, "server boat", documents)) == [0, 2]
+
+
+@pytest.mark.usefixtures("few_places")
+def test_one_rarer_word_is_looked_for_in_the_whole_memory(ledger: Ledger) -> None:
+    put_in_turn(ledger, "a zeppelin and a server", *["server boat"] * 20)
+    assert numbers(ledger, "server zeppelin boat")[0] == 0
