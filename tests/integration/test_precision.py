@@ -39,7 +39,13 @@ def table_bytes(memory: Memory) -> int:
     return folder_bytes(table_path(memory.data / "vectors", "fake"))
 
 
+def test_eight_bits_are_what_vectors_are_kept_in_unless_told_otherwise(memory: Memory) -> None:
+    memory.index()
+    assert kept_in(memory) == {"int8"}
+
+
 def test_another_precision_is_taken_up_in_place_and_nothing_is_embedded(memory: Memory) -> None:
+    keep_in(memory, "float32")
     with memory.running() as engine:
         memory.settle()
         whole = engine.verifier.verify()

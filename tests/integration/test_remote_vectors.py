@@ -106,7 +106,7 @@ def test_vectors_are_in_the_bucket_and_nothing_but_numbers(far: Far) -> None:
         assert {field.name: str(field.type) for field in table.schema} == {
             "id": "int64",
             "document": "int64",
-            "vector": f"fixed_size_list<item: float>[{generation.dimension}]",
+            "vector": f"fixed_size_list<item: int8>[{generation.dimension}]",
         }
         stores = far.memory.status()["stores"]
         assert (stores["vectors_place"], stores["vectors_remote"]) == (far.uri, True)
