@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memoryd.store.sqlite_file import Connection
 
 _MOST_COUNTS = 4096  # that are kept
-_MOST_PLACES = 250_000  # of all postings that are kept: 16 bytes each
+_MOST_PLACES = 100_000  # of all postings that are kept of an index, over each connection: 16 bytes each
 
 Chunks = NDArray[np.int64]
 Scores = NDArray[np.float64]
