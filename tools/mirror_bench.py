@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,7 +26,7 @@ import numpy as np
 import simsimd
 
 from memoryd.store.mirror import EXACT_ROWS, Mirror
-from memoryd.store.precision import enlarge, shrink
+from memoryd.store.precision import PRECISIONS, enlarge, shrink
 from memoryd.store.protocols import Vectors
 
 QUERIES = 40
@@ -66,11 +67,16 @@ def measure(seeds: Vectors, rows: int, *, mirror_only: bool) -> None:
         kept = enlarge(small)
         tell("int8 as it is kept", small.nbytes, queries, best, lambda query: order(kept @ query))
         del whole, half, small, kept
-    with TemporaryDirectory() as folder:
-        mirror = fill(Mirror(dimension, folder=Path(folder), capacity=rows), made_of(seeds, rows))
-        name = "mirror" if rows <= EXACT_ROWS else "mirror, by signs first"
-        held = sum(column.nbytes for column in vars(mirror).values() if isinstance(column, np.ndarray))
-        tell(name, held, queries, best, lambda query: [match.passage_id for match in mirror.search(query, ASKED)])
+    for precision in PRECISIONS:
+        with TemporaryDirectory() as folder:
+            mirror = fill(Mirror(dimension, precision, folder=Path(folder), capacity=rows), made_of(seeds, rows))
+            name = f"mirror of {precision}" + ("" if rows <= EXACT_ROWS else ", signs")
+            held = sum(column.nbytes for column in vars(mirror).values() if isinstance(column, np.ndarray))
+            tell(name, held, queries, best, partial(ask_mirror, mirror))
+
+
+def ask_mirror(mirror: Mirror, query: Vectors) -> list[int]:
+    return [match.passage_id for match in mirror.search(query, ASKED)]
 
 
 def fill(mirror: Mirror, parts: Iterable[Vectors]) -> Mirror:
