@@ -264,7 +264,7 @@ class Rerank:
         default=400.0, metadata=about("Milliseconds that it may read; a slow CPU reads less.", above=0, high=60_000)
     )
     weight: float = field(
-        default=0.4, metadata=about("What its word counts: 0 nothing, 1 more than all legs together.", 0, 1)
+        default=0.275, metadata=about("What its word counts: 0 nothing, 1 more than all legs together.", 0, 1)
     )
 
 

@@ -8,8 +8,16 @@ from memoryd.store.search.answer import Absence, Candidate, Hit, Lost
 
 
 def is_absent(candidates: Sequence[Candidate], least: float) -> bool:
-    """Whether even the best candidate is too little to go by. Its age does not count: an old answer is one."""
-    return max((candidate.relevance for candidate in candidates), default=0.0) < least
+    """Whether even the best candidate is too little to go by. Its age does not count: an old answer is one.
+
+    Nor does the reranker's doubt: of an answer in other words than the question's it is as sure as of none.
+    """
+    return max(map(_best_word, candidates), default=0.0) < least
+
+
+def _best_word(candidate: Candidate) -> float:
+    """Its relevance, with the reranker or without, whichever says more for it."""
+    return max(candidate.relevance, candidate.rerank.relevance if candidate.rerank else 0.0)
 
 
 def explain_absence(
@@ -20,7 +28,7 @@ def explain_absence(
     best = max((each.candidate.score for each in lost), default=0.0)
     if best > 0:
         count = f"the best of {len(lost)} candidates" if len(lost) > 1 else "the only candidate"
-        relevance = max(each.candidate.relevance for each in lost)
+        relevance = max(_best_word(each.candidate) for each in lost)
         below = (
             f"has a relevance of {relevance:.3f}, less than {abstain:g} (search.abstain)"
             if lost[0].stage == "abstain"

@@ -43,7 +43,7 @@ class Rerank:
 
     enabled: bool = False
     budget_ms: float = 400.0
-    weight: float = 0.4  # 0 = nothing, 1 = the first stage does not count
+    weight: float = 0.275  # 0 = nothing, 1 = the first stage does not count
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The reranker: a cross-encoder reads query and passage together, for the best candidates and as long as time allows.
 
-It is slow, so most of the work is choosing what it reads. The foremost chunks are read whole, for one of which only a
-passage was read compares badly with another that was; of those behind them the likeliest passage, to see whether it
-belongs further up. What it says is blended with what the legs say, not put in its place.
+It is slow, so most of the work is choosing what it reads. First the likeliest passage of each chunk that will make up
+the answer: whoever is read gains on whoever is not, so where time is short they had better all be read alike. Then the
+rest of the foremost, which decide the first place, then what stands further behind. What it says is pooled with what
+the legs say, not put in its place: their log-odds are averaged, so that neither overrules the other where it is unsure.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from memoryd.store.search.legs import Sought
 from memoryd.store.search.request import SearchQuery, SearchSettings
 from memoryd.store.search.snippet import best_passage
 
-DEPTH = 20  # chunks that are looked at
+DEPTH = 16  # chunks that are looked at: of what stands further behind, as much rises by mistake as by right
 _CLEAR = 0.15  # of relevance between the first and the second: no reading changes that
-_WHOLE = 3  # chunks that are read whole before anything else
-_GENTLE = 3.0  # of the logits: a cross-encoder is surer of itself than it should be
+_EACH = 12  # chunks of which a passage is read before anything else: about as many as make ten hits
+_WHOLE = 3  # chunks that are read whole before any further behind is
+_GENTLE = 3.0  # of its log-odds: a cross-encoder is surer of itself than it should be
+_SURE = 1e-6  # from 0 and 1: a relevance that is nothing or perfect still has odds
 
 
 def wants_rerank(query: SearchQuery, settings: SearchSettings) -> bool:
@@ -85,17 +88,23 @@ def is_clear(candidates: Sequence[Candidate]) -> bool:
 def reading_order(
     candidates: Sequence[Candidate], rows: Mapping[int, ChunkRow], nearness: Mapping[int, float], marker: Marker
 ) -> list[Reading]:
-    """What is read, first what may change most: the foremost chunks whole, of the others the likeliest passage."""
+    """What is read, first what may change most: a passage of each that may be returned, then the foremost whole."""
     places: dict[int, list[tuple[int, int]]] = {}
     texts: dict[int, str] = {}
-    turns: tuple[list[int], list[int], list[int]] = ([], [], [])
+    turns: tuple[list[int], ...] = ([], [], [], [])
     for rank, candidate in enumerate(candidates):
-        for turn, (ordinal, passage, text) in enumerate(_passages(candidate, rows, nearness, marker)):
+        for number, (ordinal, passage, text) in enumerate(_passages(candidate, rows, nearness, marker)):
             places.setdefault(passage, []).append((candidate.chunk_id, ordinal))
             texts[passage] = text
-            turns[0 if rank < _WHOLE else 1 if turn == 0 else 2].append(passage)
+            turns[_turn(rank, likeliest=number == 0)].append(passage)
     order = dict.fromkeys(passage for each in turns for passage in each)  # overlapping chunks share passages
     return [Reading(passage, texts[passage], tuple(places[passage])) for passage in order]
+
+
+def _turn(rank: int, *, likeliest: bool) -> int:
+    if likeliest and rank < _EACH:
+        return 0
+    return 1 if rank < _WHOLE else 2 if likeliest else 3
 
 
 def _passages(
@@ -135,17 +144,26 @@ def best_of_each(order: Sequence[Reading], scores: Sequence[float]) -> dict[int,
 
 def confidence(score: float) -> float:
     """A cross-encoder's logit as 0..1."""
-    return 1 / (1 + math.exp(-max(-60.0, min(60.0, score / _GENTLE))))
+    return _share(score / _GENTLE)
 
 
 def blend(candidates: Sequence[Candidate], judged: Mapping[int, RerankStep], weight: float) -> list[Candidate]:
     """Relevance by both, best first. What was not read is taken to be as good as the worst that was."""
-    least = min((step.confidence for step in judged.values()), default=0.0)
+    least = min((step.score for step in judged.values()), default=0.0)
     blended = []
     for place, candidate in enumerate(candidates, start=1):
         step = judged.get(candidate.chunk_id)
-        confident = step.confidence if step else least
-        relevance = (1 - weight) * candidate.relevance + weight * confident
+        relevance = pool(candidate.relevance, step.score if step else least, weight)
         before = replace(step, place=place, relevance=candidate.relevance) if step else None
         blended.append(candidate._replace(relevance=relevance, rerank=before))
     return sorted(blended, key=lambda candidate: -candidate.relevance)
+
+
+def pool(relevance: float, score: float, weight: float) -> float:
+    """What both say together: the mean of their log-odds."""
+    odds = max(_SURE, min(1 - _SURE, relevance))
+    return _share((1 - weight) * math.log(odds / (1 - odds)) + weight * score / _GENTLE)
+
+
+def _share(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, log_odds))))

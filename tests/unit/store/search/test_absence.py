@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from memoryd.store.search.absence import explain_absence, is_absent
-from memoryd.store.search.answer import Candidate, Lost, Stage
+from memoryd.store.search.answer import Candidate, Lost, RerankStep, Stage
 
 
 def lost(score: float, stage: Stage = "min_score") -> Lost:
@@ -46,3 +46,14 @@ def test_age_makes_no_answer_absent() -> None:
     assert is_absent([old], 0.12)
     assert is_absent([], 0.1)
     assert not is_absent([], 0.0)
+
+
+def test_the_rerankers_doubt_makes_no_answer_absent_and_its_word_makes_one_present() -> None:
+    doubted = Candidate(1, {}, 0.15, relevance=0.08, rerank=RerankStep(-11.0, 0.02, 0, 1, 0.15))
+    vouched = Candidate(1, {}, 0.08, relevance=0.15, rerank=RerankStep(5.0, 0.84, 0, 1, 0.08))
+    assert not is_absent([doubted], 0.1)
+    assert not is_absent([vouched], 0.1)
+    assert is_absent([doubted, vouched], 0.2)
+    absence = explain_absence([], [Lost(doubted, "abstain")], 0.05, 0.2, filtered=False, limit=6)
+    assert absence
+    assert "a relevance of 0.150, less than 0.2" in absence.reason

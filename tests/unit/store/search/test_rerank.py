@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from memoryd.store.search.answer import Candidate, LegRank, RerankStep
 from memoryd.store.search.chunk_rows import ChunkRow, PassageRow
 from memoryd.store.search.highlights import Marker
 from memoryd.store.search.neighbours import Span
-from memoryd.store.search.rerank import Reading, best_of_each, blend, confidence, is_clear, reading_order
+from memoryd.store.search.rerank import Reading, best_of_each, blend, confidence, is_clear, pool, reading_order
 
 
 def candidate(chunk: int, relevance: float, passage: int | None = None) -> Candidate:
@@ -42,12 +44,16 @@ def test_one_that_is_far_ahead_is_clear() -> None:
     assert not is_clear([candidate(1, 0.5), candidate(2, 0.45)])
 
 
-def test_the_foremost_are_read_whole_then_the_likeliest_passage_of_each_other() -> None:
-    rows = {chunk: row({0: (10 * chunk, "a"), 1: (10 * chunk + 1, "b")}) for chunk in range(1, 6)}
-    nearness = {10 * chunk + 1: 0.9 for chunk in range(1, 6)}
-    ranked = [candidate(chunk, 0.9 - chunk / 10, 1) for chunk in range(1, 6)]
-    found = reading_order(ranked, rows, nearness, Marker("x"))
-    assert [reading.passage for reading in found] == [11, 10, 21, 20, 31, 30, 41, 51, 40, 50]
+def test_one_passage_of_each_that_may_be_returned_is_read_before_the_foremost_are_read_whole() -> None:
+    """Where time is short, those among which the answer is chosen were read alike."""
+    rows = {chunk: row({0: (10 * chunk, "a"), 1: (10 * chunk + 1, "b")}) for chunk in range(1, 15)}
+    nearness = {10 * chunk + 1: 0.9 for chunk in range(1, 15)}
+    ranked = [candidate(chunk, 0.9 - chunk / 20, 1) for chunk in range(1, 15)]
+    found = [reading.passage for reading in reading_order(ranked, rows, nearness, Marker("x"))]
+    assert found[:12] == [10 * chunk + 1 for chunk in range(1, 13)]
+    assert found[12:15] == [10, 20, 30]
+    assert found[15:17] == [131, 141]
+    assert found[17:] == [10 * chunk for chunk in range(4, 15)]
 
 
 def test_passage_of_two_chunks_is_read_once_and_counts_for_both() -> None:
@@ -89,7 +95,26 @@ def test_without_weight_nothing_changes(relevances: list[float], logits: list[fl
     before = [candidate(chunk, relevance) for chunk, relevance in enumerate(relevances)]
     after = blend(before, judged(dict(enumerate(logits[: len(before)]))), 0.0)
     assert order(after) == order(before)
-    assert [each.relevance for each in after] == relevances
+    assert [each.relevance for each in after] == pytest.approx(relevances, abs=1e-5)
+
+
+def test_with_all_the_weight_only_the_reranker_counts() -> None:
+    assert pool(0.9, -4.0, 1.0) == pool(0.1, -4.0, 1.0) == confidence(-4.0)
+
+
+@given(st.floats(0, 1), LOGITS, LOGITS, st.floats(0.01, 1))
+def test_who_answers_better_of_two_equals_comes_no_later(
+    relevance: float, one: float, other: float, weight: float
+) -> None:
+    better, worse = max(one, other), min(one, other)
+    assert pool(relevance, better, weight) >= pool(relevance, worse, weight)
+
+
+def test_both_are_pooled_by_their_odds() -> None:
+    """A doubling of the odds counts as much at the bottom of the scale as in the middle."""
+    assert pool(0.5, 0.0, 0.3) == pytest.approx(0.5)
+    pooled = pool(0.2, -3.0, 0.3)
+    assert pooled / (1 - pooled) == pytest.approx(0.25**0.7 * math.exp(-0.3))
 
 
 def test_what_was_not_read_is_not_taken_for_worse_than_what_was() -> None:
@@ -97,7 +122,7 @@ def test_what_was_not_read_is_not_taken_for_worse_than_what_was() -> None:
     after = blend(before, judged({1: -5.0, 2: -4.0}), 0.5)
     unread = next(each for each in after if each.chunk_id == 3)
     assert unread.rerank is None
-    assert unread.relevance == pytest.approx(0.5 * 0.3 + 0.5 * confidence(-5.0))
+    assert unread.relevance == pool(0.3, -5.0, 0.5)
 
 
 def test_the_step_tells_what_was_before() -> None:
