@@ -54,6 +54,7 @@ _CONFLICTS = 4  # tries, if others commit at the same time
 _CONFLICT = ("commit conflict", "concurrent writers")
 _LOOKS = 5  # at a table that is compacted meanwhile
 _SCAN_ROWS = 8192
+_MIRRORED_ROWS = 1024  # at once
 _CONVERTED_ROWS = 32_768  # in one commit
 
 
@@ -79,6 +80,7 @@ class LanceVectors:
         self._mirror_rows = mirror_rows
         self._compact_after = compact_after
         self.on_damage = on_damage
+        self._in_doubt = False  # whether a write that failed may have left rows that the mirror does not know
         with translated_errors(self.place, fingerprint):
             if self.place.folder is not None:
                 sweep(self._path)
@@ -98,16 +100,27 @@ class LanceVectors:
         table = table_rows(ids, documents, vectors, self._precision)
         last = {identity: row for row, identity in enumerate(ids)}  # LanceDB would keep an id given twice twice
         rows = table if len(last) == len(ids) else table.take(list(last.values()))
-        with self._errors():
-            failpoint("vectors.upsert.before")
-            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            self._commit(lambda: merge.execute(rows))
-            self._count_commit()
-            failpoint("vectors.upsert.after")
+        try:
+            with self._errors():
+                failpoint("vectors.upsert.before")
+                self._commit(lambda: self._put(rows, ids))
+                self._count_commit()
+                failpoint("vectors.upsert.after")
+        except BaseException:
+            self._in_doubt = True
+            raise
         if self._mirror is not None:
-            self._mirror.upsert(ids, documents, vectors)
+            _reflect(self._mirror, ids, documents, vectors)
             if len(self._mirror) > self._mirror_rows:
                 self._mirror = None
+
+    def _put(self, rows: Any, ids: Sequence[int]) -> None:
+        """Rows that are not there yet are added, which takes half the time: LanceDB need not look for them."""
+        mirror = self._mirror
+        if mirror is None or self._in_doubt or self.place.is_remote or mirror.vectors(ids):
+            self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+        else:
+            self._table.add(rows)
 
     def delete(self, ids: Collection[int]) -> None:
         ordered = sorted(ids)
@@ -311,7 +324,8 @@ class LanceVectors:
             kept = kept_numbers(rows, self._dimension)
             if not are_sound(kept).all():
                 raise damaged(self._path, "it holds vectors that were never written")
-            mirror.upsert(rows["id"].to_pylist(), rows["document"].to_pylist(), restore(kept))
+            _reflect(mirror, rows["id"].to_pylist(), rows["document"].to_pylist(), restore(kept))
+        self._in_doubt = False
         return mirror
 
     @contextmanager
@@ -326,6 +340,13 @@ class LanceVectors:
         except StoreCorrupt as error:
             self.on_damage(error)
             raise
+
+
+def _reflect(mirror: Mirror, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
+    """Few rows at a time: what they are reckoned into then fits into the processor's cache, and takes half the time."""
+    for start in range(0, len(ids), _MIRRORED_ROWS):
+        end = start + _MIRRORED_ROWS
+        mirror.upsert(ids[start:end], documents[start:end], vectors[start:end])
 
 
 def _portions(batches: Iterable[Any]) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from tests.support.fake_embedder import DenseEmbedder
 from tests.support.waiting import eventually
 
 FILES = 3 * INDEX_BATCH
+FEW = FEW_TEXTS * EMBED_BATCH
 
 
 @pytest.fixture
@@ -78,12 +79,12 @@ def test_many_new_texts_among_many_known_ones_are_each_embedded_once_and_few_at_
     write_many(memory, FILES)
     memory.index()
     shutil.rmtree(memory.data / "vectors")
-    for number in range(FEW_TEXTS + 2 * EMBED_BATCH):
+    for number in range(FEW + 2 * EMBED_BATCH):
         memory.write(f"memory/z{number}.md", f"A letter n{number}n.\n")
     with capture_logs() as events, memory.running():
         texts = memory.embedded_by(memory.settle)
-    assert sorted(texts) == sorted(f"A letter n{number}n." for number in range(FEW_TEXTS + 2 * EMBED_BATCH))
-    assert all(batch["jobs"] <= EMBED_BATCH for batch in done(events, "embed") if batch["computed"] > FEW_TEXTS)
+    assert sorted(texts) == sorted(f"A letter n{number}n." for number in range(FEW + 2 * EMBED_BATCH))
+    assert all(batch["jobs"] <= EMBED_BATCH for batch in done(events, "embed") if batch["computed"] > FEW)
     with memory.running() as engine:
         memory.settle()
         assert ledger_of(engine)["lance"] == [(passage,) for passage, _ in ledger_of(engine)["vectors"]]
