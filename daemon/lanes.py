@@ -221,6 +221,8 @@ class Lanes:
     def _maintain_if_due(self) -> None:
         if self._engine.upkeep.is_due():
             self._engine.queue.enqueue("maintain")
+        elif self._engine.upkeep.is_worthwhile() and not self._engine.queue.due(("index", "embed", "fill")):
+            self._engine.queue.enqueue("maintain", afresh=False)
 
     def _repair(self, _jobs: Sequence[Job]) -> Facts:
         return {**repair_vectors(self._engine.stores, self._engine.clock)}

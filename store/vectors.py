@@ -24,6 +24,7 @@ from memoryd.store.failpoints import failpoint
 from memoryd.store.lance import (
     connect,
     damaged,
+    data_files,
     first_line,
     kept_numbers,
     kept_vectors,
@@ -49,6 +50,7 @@ COMPACT_AFTER = 256  # commits
 MIRROR_ROWS = 4_000_000  # about 2.2 GB at 384 dimensions
 _DELETE_BATCH = 1000
 _ROWS_A_COMMIT = 200  # a compaction is due after one commit for so many rows, and COMPACT_AFTER at least
+SCATTERED_COMMITS = 32
 _LONGEST_SEARCH = timedelta(minutes=10)  # far longer than any search is let run
 _CONFLICTS = 4  # tries, if others commit at the same time
 _CONFLICT = ("commit conflict", "concurrent writers")
@@ -81,13 +83,14 @@ class LanceVectors:
         self._compact_after = compact_after
         self.on_damage = on_damage
         self._in_doubt = False  # whether a write that failed may have left rows that the mirror does not know
+        self._files: dict[str, tuple[int, int]] | None = None  # as they were after the last write; None: not known
         with translated_errors(self.place, fingerprint):
             if self.place.folder is not None:
                 sweep(self._path)
             self._table, self._precision = open_or_create(self.place, fingerprint, dimension, precision)
             self._mirror = self._load_mirror()
             self._commits = self._versions = len(self._table.list_versions())  # since it was compacted, as it seems
-            self._rows = self._table.count_rows()  # when that was counted last
+            self._rows = self._table.count_rows()  # when it was, or was opened
 
     @property
     def name(self) -> str:
@@ -115,12 +118,17 @@ class LanceVectors:
                 self._mirror = None
 
     def _put(self, rows: Any, ids: Sequence[int]) -> None:
-        """Rows that are not there yet are added, which takes half the time: LanceDB need not look for them."""
+        """Rows that are not there yet are added, which takes half the time: LanceDB need not read the others for it.
+
+        But then it does not notice either if those are damaged: only if their files are as they were is there no need.
+        """
         mirror = self._mirror
-        if mirror is None or self._in_doubt or self.place.is_remote or mirror.vectors(ids):
-            self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
-        else:
+        is_known = mirror is not None and not mirror.vectors(ids) and not self._in_doubt
+        if is_known and self._files is not None and self._files.items() <= (data_files(self._path) or {}).items():
             self._table.add(rows)
+        else:
+            self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+        self._files = None if self.place.is_remote else data_files(self._path)
 
     def delete(self, ids: Collection[int]) -> None:
         ordered = sorted(ids)
@@ -189,11 +197,18 @@ class LanceVectors:
             self._commit(lambda: self._table.optimize(cleanup_older_than=age, delete_unverified=unverified))
             self._commits, self._rows = 0, self._table.count_rows()
             self._versions = len(self._table.list_versions())
+            self._files = None if self.place.is_remote else data_files(self._path)
             failpoint("vectors.compact.after")
 
     def backlog(self) -> float:
         # Compaction may rewrite the whole table, so a large one waits for more.
         return float(self._commits / max(self._compact_after, self._rows / _ROWS_A_COMMIT))
+
+    def is_scattered(self) -> bool:
+        """Whether most of it lies in many small files, each of which a deletion opens: so after a burst."""
+        if self._mirror is None or self._commits < SCATTERED_COMMITS:
+            return False
+        return len(self._mirror) >= 2 * int(self._rows)  # when it was compacted last
 
     def rewrite(self) -> None:
         # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.
