@@ -13,7 +13,6 @@ import stat
 from collections.abc import Mapping
 
 _FALLBACKS = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CACHE_HOME": ".cache"}
-_OURS = "MEMORYD_PATHS__"
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
@@ -44,10 +43,9 @@ def find_usual_socket(environ: Mapping[str, str], config_file: str = "") -> str 
 
     What else is wrong with the configuration does not matter: a daemon that runs on goes on answering.
     """
-    told = environ.get(f"{_OURS}SOCKET", "")
-    if told:
+    if told := environ.get("MEMORYD_PATHS__SOCKET"):
         return told if told.startswith("/") and "$" not in told and _is_socket(told) else None
-    if any(name.startswith(_OURS) for name in environ) or _may_name_paths(environ, config_file):
+    if environ.get("MEMORYD_PATHS__DATA") or _may_name_paths(environ, config_file):
         return None
     data = f"{xdg_place('XDG_DATA_HOME', environ)}/memoryd"
     usual = f"{runtime_place(environ, data)}/memoryd.sock"
