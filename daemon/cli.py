@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
+from memoryd.daemon.commands.help import CommandParser, PlainHelp
 from memoryd.daemon.commands.options import PrintVersion, add_common
 from memoryd.daemon.commands.output import print_error
 from memoryd.store.errors import ConfigInvalid, InvalidParams, MemorydError, NotRunning
@@ -62,11 +63,11 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         prog="memoryd",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=PlainHelp,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="print the version and exit")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(prog="memoryd", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name, module in COMMANDS.items():
         if only in (None, name):
             import_module(f"memoryd.daemon.commands.{module}").add_parser(commands, add_common)

@@ -101,6 +101,11 @@ def too_slow(method: str, timeout: float | None) -> TimedOut:
 def find_socket() -> str:
     """Where the daemon of this user listens, by the configuration and the environment, as the command line finds it."""
     import os
+
+    from memoryd.daemon.usual_places import find_usual_socket
+
+    if (usual := find_usual_socket(os.environ)) is not None:
+        return usual
     from pathlib import Path
 
     from memoryd.daemon.config_file import load_config

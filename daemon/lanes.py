@@ -14,6 +14,7 @@ from memoryd.jobs.calibrate import calibrate
 from memoryd.jobs.embed import Embedded
 from memoryd.jobs.index_text import index_texts
 from memoryd.jobs.index_transcript import index_transcript
+from memoryd.jobs.meaning import Meaning
 from memoryd.jobs.native_thread import give_way
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
@@ -29,17 +30,18 @@ if TYPE_CHECKING:
 
 INDEX_BATCH = 64  # files that are read and written together
 EMBED_BATCH = 32  # documents whose passages are embedded and committed together …
-CACHED_BATCH = 512  # … or at most, while few of their texts are not in the cache …
 FILL_BATCH = 4  # … and those of another generation: few, for what was just saved comes in between
+LEAST_BATCH = {"embed": EMBED_BATCH, "fill": FILL_BATCH}
+CACHED_BATCH = 4096  # of either at most, while few of their texts are not in the cache
+FEW_TEXTS = 2  # for each document of the least batch: they are embedded in seconds
 _PAUSED = frozenset({"embed", "fill", "resplit", "calibrate"})  # what embeds, and waits while that is paused
-FEW_TEXTS = 64  # are embedded in seconds
 _DAY = 86_400
 
 
 class Lanes:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._batch = {"index": INDEX_BATCH, "embed": EMBED_BATCH, "fill": FILL_BATCH}
+        self._batch = {"index": INDEX_BATCH, **LEAST_BATCH}
 
     def text(self) -> Lane:
         return Lane(
@@ -167,7 +169,7 @@ class Lanes:
         if self._engine.semantics.off():  # by words alone, on purpose: nothing is to be embedded
             return {"skipped": len(jobs)}
         self._engine.upkeep.check_room()
-        done = self._embed_or_let_go(jobs)
+        done = self._embed_or_let_go(jobs, self._engine.semantics.serving())
         if self._engine.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
             self._engine.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
         self._engine.queue.enqueue("calibrate", afresh=False)
@@ -178,20 +180,25 @@ class Lanes:
                     self._engine.events.tell("document", change="embedded", workspace=job.workspace, path=job.path)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
-    def _embed_or_let_go(self, jobs: Sequence[Job]) -> Embedded:
-        """Documents of which little is to be embedded come twice as many each time; else a batch would take minutes."""
-        self._batch["embed"] = EMBED_BATCH
-        most = FEW_TEXTS if len(jobs) > EMBED_BATCH else None
-        done = self._engine.vectorizer.run(jobs, self._engine.semantics.serving(), most)
-        if done.computed <= FEW_TEXTS:
-            self._batch["embed"] = min(CACHED_BATCH, max(EMBED_BATCH, 2 * len(jobs)))
+    def _embed_or_let_go(self, jobs: Sequence[Job], meaning: Meaning) -> Embedded:
+        """Documents of which little is to be embedded come in larger batches, of others one would take minutes.
+
+        Twice as large each time, sixteen times where the cache had everything: it is the commits that cost.
+        """
+        kind = jobs[0].kind
+        least = self._batch[kind] = LEAST_BATCH[kind]
+        few = FEW_TEXTS * least
+        done = self._engine.vectorizer.run(jobs, meaning, few if len(jobs) > least else None)
+        if done.computed <= few:
+            growth = 2 if done.computed else 16
+            self._batch[kind] = min(CACHED_BATCH, max(least, growth * len(jobs)))
         return done
 
     def _fill(self, jobs: Sequence[Job]) -> Facts:
         filling = self._engine.semantics.filling()
         if filling is None:  # given up this very moment, and the jobs with it
             return {}
-        done = self._engine.vectorizer.run(jobs, filling)
+        done = self._embed_or_let_go(jobs, filling)
         return {"passages": done.passages, "computed": done.computed, "removed": done.removed}
 
     def _resplit(self, jobs: Sequence[Job]) -> Facts:
@@ -214,6 +221,8 @@ class Lanes:
     def _maintain_if_due(self) -> None:
         if self._engine.upkeep.is_due():
             self._engine.queue.enqueue("maintain")
+        elif self._engine.upkeep.is_worthwhile() and not self._engine.queue.due(("index", "embed", "fill")):
+            self._engine.queue.enqueue("maintain", afresh=False)
 
     def _repair(self, _jobs: Sequence[Job]) -> Facts:
         return {**repair_vectors(self._engine.stores, self._engine.clock)}

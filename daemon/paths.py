@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd.daemon.config import Config
+from memoryd.daemon.usual_places import home_folder, runtime_place, xdg_place
 from memoryd.daemon.vector_uri import is_folder
 from memoryd.store.errors import ConfigInvalid, StoreFull, StoreUnavailable
 
@@ -40,7 +41,7 @@ def find_paths(config: Config, environ: Mapping[str, str]) -> Paths:
     where, kept = config.paths, config.store.vectors_uri
     data = Path(where.data) if where.data else xdg_folder("XDG_DATA_HOME", environ) / "memoryd"
     cache = Path(where.cache) if where.cache else xdg_folder("XDG_CACHE_HOME", environ) / "memoryd"
-    socket = Path(where.socket) if where.socket else _runtime_folder(environ, data) / "memoryd.sock"
+    socket = Path(where.socket) if where.socket else Path(runtime_place(environ, str(data)), "memoryd.sock")
     if (length := len(os.fsencode(socket))) > SOCKET_BYTES:
         raise ConfigInvalid(
             (f"paths.socket: {socket} has {length} bytes; a Unix socket's path has at most {SOCKET_BYTES}",),
@@ -67,25 +68,7 @@ def default_config_file(environ: Mapping[str, str]) -> Path:
 
 
 def xdg_folder(variable: str, environ: Mapping[str, str]) -> Path:
-    """An XDG base folder; as the specification has it, a relative value counts as unset."""
-    fallback = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CACHE_HOME": ".cache"}
-    value = environ.get(variable, "")
-    return Path(value) if value.startswith("/") else _home(environ) / fallback[variable]
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ["HOME"]) if environ.get("HOME", "").startswith("/") else Path.home()
-
-
-def _runtime_folder(environ: Mapping[str, str], data: Path) -> Path:
-    value = environ.get("XDG_RUNTIME_DIR", "")
-    if value.startswith("/"):
-        return Path(value) / "memoryd"
-    # A shell from cron or su lacks the variable but means the same daemon as the user's session.
-    session = Path("/run/user") / str(os.getuid())
-    if session.is_dir() and session.stat().st_uid == os.getuid():
-        return session / "memoryd"
-    return data / "run"  # private as the data folder is; a name in /tmp could be taken by someone else
+    return Path(xdg_place(variable, environ))
 
 
 def expand_path(text: str, folder: Path, environ: Mapping[str, str]) -> Path:
@@ -104,7 +87,7 @@ def expand_path(text: str, folder: Path, environ: Mapping[str, str]) -> Path:
     if "\0" in expanded:
         raise ValueError("a path has no NUL character")
     if expanded == "~" or expanded.startswith("~/"):
-        return _home(environ) / expanded[2:].lstrip("/")
+        return Path(home_folder(environ)) / expanded[2:].lstrip("/")
     try:
         return folder / Path(expanded).expanduser()
     except RuntimeError:

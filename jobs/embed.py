@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import compress
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,12 +14,12 @@ from memoryd.jobs.interrupted import Interrupted
 from memoryd.jobs.meaning import Meaning
 from memoryd.store.cache import SqliteCache
 from memoryd.store.generations import Generations, Wanted
-from memoryd.store.model import Job
+from memoryd.store.model import Job, document_id
 from memoryd.store.protocols import Vectors
 
 _COMMIT_PASSAGES = 512  # so many texts at most are embedded before a LanceDB commit …
 _COMMIT_SECONDS = 2.0  # … or for so long
-_CACHED_PASSAGES = 4096  # so many vectors from the cache are written in one
+_CACHED_PASSAGES = 16_384  # so many vectors from the cache are written in one: 25 MB of them
 _PATIENCE = 4  # batches of one text: before every so many, a burst of queries is waited for
 
 
@@ -35,8 +36,7 @@ class Embedded:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A passage and the vector it gets."""
 
     passage: Wanted
@@ -56,15 +56,37 @@ class Vectorizer:
         self._is_wanted = is_wanted
 
     def run(self, jobs: Sequence[Job], meaning: Meaning, most: int | None = None) -> Embedded:
-        """``most``: where more texts are to be embedded, what the cache has is written, and the jobs are let go."""
+        """``most``: the cache is thought to have nearly all of many documents. What it has is written in few commits;
+        if more texts than so many are left to be embedded, the jobs are let go.
+        """
         generation = meaning.generation
         documents = [(job.workspace, job.path) for job in jobs]
         orphans = self._generations.orphans(generation.id, documents)
         if orphans:
             meaning.vectors.delete(orphans)
             self._generations.unmark(generation.id, orphans)
+        restored = 0
+        if most is not None:
+            restored, documents = self._restore(documents, meaning)
         wanted = self._generations.missing(generation.id, documents)
-        return Embedded(len(wanted), self._write(wanted, meaning, most), len(orphans))
+        if most is not None and len({passage.text_hash for passage in wanted}) > most:
+            raise Interrupted
+        return Embedded(restored + len(wanted), self._write(wanted, meaning), len(orphans))
+
+    def _restore(self, documents: Sequence[tuple[str, str]], meaning: Meaning) -> tuple[int, list[tuple[str, str]]]:
+        """Write what the cache has; returns how many vectors that were, and the documents that lack others still."""
+        restored = 0
+        rest: set[int] = set()
+        by_id = {document_id(workspace, path): (workspace, path) for workspace, path in documents}
+        for lacking in self._generations.lacking(meaning.generation.id, list(by_id), _CACHED_PASSAGES):
+            if self._is_wanted():
+                raise Interrupted
+            found, matrix = self._cache.find_all(meaning.generation.fingerprint, lacking.hashes)
+            ids, owners = list(compress(lacking.passages, found)), list(compress(lacking.documents, found))
+            rest.update(owner for owner, is_found in zip(lacking.documents, found, strict=True) if not is_found)
+            self._commit(ids, owners, matrix, 0, meaning)
+            restored += len(ids)
+        return restored, [by_id[identity] for identity in rest]
 
     def write_ahead(self, passages: Sequence[Wanted], meaning: Meaning) -> int:
         """Have the vectors of passages that the ledger is about to get; returns how many were embedded for it.
@@ -73,22 +95,26 @@ class Vectorizer:
         """
         return self._write(self._generations.without_vectors(meaning.generation.id, passages), meaning)
 
-    def _write(self, wanted: Sequence[Wanted], meaning: Meaning, most: int | None = None) -> int:
-        """LanceDB first, then the ledger's mark that it holds them."""
+    def _write(self, wanted: Sequence[Wanted], meaning: Meaning) -> int:
         computed = 0
-        for commit in filter(None, self.place(wanted, meaning, most)):
+        for commit in filter(None, self.place(wanted, meaning)):
             ids = [placed.passage.passage_id for placed in commit]
             owners = [placed.passage.document_id for placed in commit]
-            matrix = np.stack([placed.vector for placed in commit])
-            meaning.vectors.upsert(ids, owners, matrix)
-            self._generations.mark(meaning.generation.id, zip(ids, owners, strict=True))
             new = sum(placed.computed for placed in commit)
+            self._commit(ids, owners, np.stack([placed.vector for placed in commit]), new, meaning)
             computed += new
-            if self.on_written:
-                self.on_written(len(commit), new)
         return computed
 
-    def place(self, wanted: Sequence[Wanted], meaning: Meaning, most: int | None = None) -> Iterator[list[Placed]]:
+    def _commit(self, ids: Sequence[int], owners: Sequence[int], matrix: Vectors, new: int, meaning: Meaning) -> None:
+        """LanceDB first, then the ledger's mark that it holds them."""
+        if not ids:
+            return
+        meaning.vectors.upsert(ids, owners, matrix)
+        self._generations.mark(meaning.generation.id, zip(ids, owners, strict=True))
+        if self.on_written:
+            self.on_written(len(ids), new)
+
+    def place(self, wanted: Sequence[Wanted], meaning: Meaning) -> Iterator[list[Placed]]:
         """Passages with their vectors, in portions that are written at once: those that the cache has come first."""
         ready: list[Placed] = []
         rest: dict[bytes, list[Wanted]] = {}  # by text: the same one in two places is embedded once
@@ -102,9 +128,6 @@ class Vectorizer:
                 if passage.text_hash not in cached:
                     rest.setdefault(passage.text_hash, []).append(passage)
         texts = list(rest.values())
-        if most is not None and len(texts) > most:
-            yield ready
-            raise Interrupted
         for start in range(0, len(texts), _COMMIT_PASSAGES):
             began = time.monotonic()
             for placed in self._compute(texts[start : start + _COMMIT_PASSAGES], meaning):

@@ -65,6 +65,10 @@ class Upkeep:
             return True
         return self._log_bytes() > self._left + _LOG_BYTES or self._database.free_share() > self._idle + _IDLE_SHARE
 
+    def is_worthwhile(self) -> bool:
+        """Whether a burst that is over has left vectors that later changes are the cheaper for having compacted."""
+        return not self._failing and any(meaning.vectors.is_scattered() for meaning in self._semantics.in_use())
+
     def check_room(self) -> None:
         """Refuse to write vectors that have long been waiting to be compacted: words are found all the same."""
         if self._failing and self._semantics.index().backlog() >= _TOO_MUCH:

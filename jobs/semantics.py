@@ -518,9 +518,12 @@ class Semantics:
             return table, table.ids()
 
         index, held = self._healer.open("vectors", self._table(generation), open_table)
-        marked = self._generations.marked(generation.id)
-        self._generations.unmark(generation.id, marked - held)
-        index.delete(held - marked)
+        if not held:
+            self._generations.unmark(generation.id, None)
+        else:
+            marked = self._generations.marked(generation.id)
+            self._generations.unmark(generation.id, marked - held)
+            index.delete(held - marked)
         if index.is_convertible():
             self._queue.enqueue("maintain", afresh=False)
         return index

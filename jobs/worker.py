@@ -138,7 +138,8 @@ class Worker:
             try:
                 lane.tend()
                 self._return_unsettled(lane)
-                ran = [self._run_kind(lane, kind) for kind in lane.handlers]  # each in turn: none starves
+                due = self.queue.due(tuple(lane.handlers))
+                ran = [self._run_kind(lane, kind) for kind in lane.handlers if kind in due]  # in turn: none starves
                 if not any(ran):
                     self.queue.wait_for_change(seen, self._idle_seconds(lane))
             except Exception as error:  # the ledger itself failed: nothing can be marked, so look again later

@@ -10,12 +10,14 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import structlog
 
+from memoryd.store.cache_file import PAGE_BYTES, is_packed, pack, prepare
 from memoryd.store.errors import StoreCorrupt
 from memoryd.store.failpoints import failpoint
 from memoryd.store.protocols import Clock, Vectors
@@ -32,17 +34,8 @@ from memoryd.store.sqlite_file import (
 
 log = structlog.get_logger()
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS embeddings (
-    fingerprint TEXT    NOT NULL,
-    text_hash   BLOB    NOT NULL,
-    vector      BLOB    NOT NULL,   -- float32, little endian
-    used_day    INTEGER NOT NULL,   -- days since the epoch, of the last use
-    checksum    INTEGER,            -- CRC-32 of the vector; NULL = kept before there were any
-    PRIMARY KEY (fingerprint, text_hash)
-) WITHOUT ROWID
-"""
 _DAY = 86_400
+_NUMBER = np.dtype("<f4")
 _FIND_BATCH = 500  # texts that are looked for in one statement
 _LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, for rows without a checksum
 _LEAST_SPARE = 512  # rows that no passage uses and that are kept even by a small memory
@@ -69,14 +62,12 @@ class SqliteCache:
             self._sql = self._open(check_s)
 
     def _open(self, check_s: float = 0.0) -> sqlite3.Connection:
-        sql = connect(self.path)
+        sql = connect(self.path, page_bytes=PAGE_BYTES)
         try:
             if check_s:
                 quick_check(sql, self.path, check_s)
             failpoint("cache.create.before")
-            sql.execute(_SCHEMA)
-            if "checksum" not in {row[1] for row in sql.execute("PRAGMA table_info(embeddings)")}:
-                sql.execute("ALTER TABLE embeddings ADD COLUMN checksum INTEGER")
+            prepare(sql)
             failpoint("cache.create.after")
         except BaseException:
             sql.close()
@@ -97,17 +88,27 @@ class SqliteCache:
 
     def find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
         """The vectors that are kept of these texts. A row that is not as it was kept is dropped, not given out."""
-        found: dict[bytes, Vectors] = {}
+        return {key: np.frombuffer(blob, _NUMBER) for key, blob in self._find(fingerprint, hashes).items()}
+
+    def find_all(self, fingerprint: str, hashes: Sequence[bytes]) -> tuple[list[bool], Vectors]:
+        """Which of these texts have a vector, and the vectors of those, in their order; for many of them at once."""
+        found = self._find(fingerprint, hashes)
+        is_found = [key in found for key in hashes]
+        blobs = [found[key] for key in compress(hashes, is_found)]
+        matrix: Vectors = np.frombuffer(b"".join(blobs), _NUMBER)
+        return is_found, matrix.reshape(len(blobs), -1) if blobs else matrix.reshape(0, 0)
+
+    def _find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
         used: list[tuple[int, str, bytes]] = []
         spoilt: list[tuple[str, bytes]] = []
         today = int(self._clock() // _DAY)
         with self._errors():
             for text_hash, blob, used_day, checksum in self._rows(fingerprint, hashes):
-                vector = _read_vector(blob, checksum)
-                if vector is None:
+                if not _is_sound(blob, checksum):
                     spoilt.append((fingerprint, text_hash))
                     continue
-                found[text_hash] = vector
+                found[text_hash] = blob
                 if used_day != today:
                     used.append((today, fingerprint, text_hash))
             if used or spoilt:
@@ -121,7 +122,7 @@ class SqliteCache:
                 failpoint("cache.note.after")
         return found
 
-    def _rows(self, fingerprint: str, hashes: Sequence[bytes]) -> Iterator[tuple[bytes, object, int, int | None]]:
+    def _rows(self, fingerprint: str, hashes: Sequence[bytes]) -> Iterator[tuple[bytes, bytes, int, int | None]]:
         """Hundreds at a time: a statement for each takes most of the time that a rebuild takes."""
         for start in range(0, len(hashes), _FIND_BATCH):
             portion = hashes[start : start + _FIND_BATCH]
@@ -141,12 +142,12 @@ class SqliteCache:
                     "SELECT vector FROM embeddings WHERE fingerprint = ? AND text_hash = ?", (fingerprint, text_hash)
                 ).fetchone()
                 if row is not None:
-                    held[text_hash] = np.frombuffer(row[0], dtype="<f4")
+                    held[text_hash] = np.frombuffer(row[0], _NUMBER)
         return held
 
     def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
         today = int(self._clock() // _DAY)
-        blobs = {key: np.asarray(vector, "<f4").tobytes() for key, vector in vectors.items()}
+        blobs = {key: np.asarray(vector, _NUMBER).tobytes() for key, vector in vectors.items()}
         rows = [(fingerprint, key, blob, today, zlib.crc32(blob)) for key, blob in blobs.items()]
         statement = "INSERT OR REPLACE INTO embeddings (fingerprint, text_hash, vector, used_day, checksum)"
         with self._errors():
@@ -175,7 +176,9 @@ class SqliteCache:
             self._sql.execute("DELETE FROM in_use")
             (left,) = self._sql.execute("SELECT count(*) FROM embeddings").fetchone()
             failpoint("cache.shrink.before")
-            if dropped > left:  # what is left lies scattered, and is less than what went
+            if not is_packed(self._sql):
+                pack(self._sql)
+            elif dropped > left:  # what is left lies scattered, and is less than what went
                 self._sql.execute("VACUUM")
             while reclaim_pages(self._sql):
                 pass
@@ -220,12 +223,11 @@ class SqliteCache:
             raise
 
 
-def _read_vector(blob: object, checksum: int | None) -> Vectors | None:
-    """The vector that was kept; None where the bytes are not its own."""
+def _is_sound(blob: object, checksum: int | None) -> bool:
+    """Whether the bytes are those of the vector that was kept."""
     if not isinstance(blob, bytes) or not blob or len(blob) % 4:
-        return None
-    vector: Vectors = np.frombuffer(blob, dtype="<f4")
+        return False
     if checksum is not None:
-        return vector if zlib.crc32(blob) == checksum else None
-    length = float(np.linalg.norm(vector.astype(np.float64)))  # NaN and infinity are no lengths either
-    return vector if abs(length - 1.0) <= _LENGTH_TOLERANCE else None
+        return zlib.crc32(blob) == checksum
+    length = float(np.linalg.norm(np.frombuffer(blob, _NUMBER).astype(np.float64)))
+    return abs(length - 1.0) <= _LENGTH_TOLERANCE  # NaN and infinity are no lengths either

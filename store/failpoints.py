@@ -66,6 +66,8 @@ POINTS: Final = (
     "cache.create.after",
     "cache.note.before",
     "cache.note.after",
+    "cache.pack.before",
+    "cache.pack.after",
     "cache.keep.before",
     "cache.keep.after",
     "cache.prune.before",

@@ -67,6 +67,9 @@ def words(text: str) -> str:
     """
     found: list[str] = []
     for word in _WORDS.findall(fold(text)):
+        if word.isascii():  # most are, and stand for themselves
+            found.append(word)
+            continue
         found.extend(split_words(word))
         if is_unspaced(word):
             found.append(word[-1])

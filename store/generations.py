@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memoryd.store.database import Database
 from memoryd.store.failpoints import failpoint
@@ -26,8 +27,7 @@ class Generation:
     retired_at: float | None = None  # since when it is neither searched nor filled
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A passage that has no vector yet."""
 
     passage_id: int
@@ -36,6 +36,15 @@ class Wanted:
     text: str  # as it stands in the document; ``embedding_text`` says what of it is embedded
 
 
+class Lacking(NamedTuple):
+    """Many such passages, in columns."""
+
+    passages: Sequence[int]
+    documents: Sequence[int]
+    hashes: Sequence[bytes]
+
+
+_LACKING_BATCH = 256  # documents that are looked at in one statement
 _TEXTS_PENDING = "FROM jobs job WHERE kind = 'index'"
 _VECTORS_PENDING = """
     FROM jobs job JOIN documents d ON d.workspace = job.workspace AND d.path = job.path
@@ -184,8 +193,29 @@ class Generations:
                     """,
                     (document_id(workspace, path), generation),
                 )
-                wanted.extend(Wanted(*row) for row in rows)
+                wanted.extend(map(Wanted._make, rows))
         return wanted
+
+    def lacking(self, generation: int, documents: Sequence[int], most: int) -> Iterator[Lacking]:
+        """The same of many documents, by their ids: without the texts, in portions of about so many passages."""
+        rows: list[tuple[int, int, bytes]] = []
+        for start in range(0, len(documents), _LACKING_BATCH):
+            portion = documents[start : start + _LACKING_BATCH]
+            marks = ",".join("?" * len(portion))
+            with self._database.read() as sql:
+                rows += sql.execute(
+                    f"""
+                    SELECT p.id, p.document_id, p.text_hash FROM passages p
+                     WHERE p.document_id IN ({marks}) AND p.text_hash IS NOT NULL
+                       AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.generation = ? AND v.passage_id = p.id)
+                    """,  # noqa: S608 - marks are "?"
+                    (*portion, generation),
+                ).fetchall()
+            if len(rows) >= most:
+                yield Lacking(*zip(*rows, strict=True))
+                rows = []
+        if rows:
+            yield Lacking(*zip(*rows, strict=True))
 
     def without_vectors(self, generation: int, passages: Sequence[Wanted]) -> list[Wanted]:
         """Those of these passages, known to the ledger or not, that have no vector in the generation."""
@@ -218,11 +248,15 @@ class Generations:
             failpoint("generation.mark.before")
         failpoint("generation.mark.after")
 
-    def unmark(self, generation: int, passages: Iterable[int]) -> None:
+    def unmark(self, generation: int, passages: Iterable[int] | None) -> None:
+        """LanceDB does not hold these any more; None: none at all."""
         with self._database.write() as sql:
-            sql.executemany(
-                "DELETE FROM vectors WHERE generation = ? AND passage_id = ?", [(generation, p) for p in passages]
-            )
+            if passages is None:
+                sql.execute("DELETE FROM vectors WHERE generation = ?", (generation,))
+            else:
+                sql.executemany(
+                    "DELETE FROM vectors WHERE generation = ? AND passage_id = ?", [(generation, p) for p in passages]
+                )
             failpoint("generation.unmark.before")
         failpoint("generation.unmark.after")
 

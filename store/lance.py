@@ -6,6 +6,7 @@ The only module that imports lancedb, late: it takes a second.
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -134,6 +135,18 @@ def sweep(table: Path) -> None:
     """
     for left in table.rglob(".tmp*"):
         left.unlink(missing_ok=True)
+
+
+def data_files(table: Path) -> dict[str, tuple[int, int]] | None:
+    """The files of a table's rows, with size and time: LanceDB never changes one. None: the table is not there."""
+    try:
+        if not (table / "_versions").is_dir():
+            return None
+        with os.scandir(table / "data") as entries:
+            stats = {entry.name: entry.stat() for entry in entries}
+    except FileNotFoundError:
+        return None
+    return {name: (found.st_size, found.st_mtime_ns) for name, found in stats.items()}
 
 
 def open_or_create(place: VectorPlace, fingerprint: str, dimension: int, precision: Precision) -> tuple[Any, Precision]:

@@ -49,5 +49,5 @@ def are_sound(kept: Vectors | Small) -> NDArray[np.bool_]:
     if kept.dtype == np.int8:
         largest = np.maximum(kept.max(axis=1, initial=0), -kept.min(axis=1, initial=0).astype(np.int16))
         return np.asarray(largest == _MOST)
-    lengths = np.linalg.norm(kept, axis=1)
+    lengths = np.sqrt(np.einsum("ij,ij->i", kept, kept))
     return np.asarray(np.abs(lengths - 1.0) <= _LENGTH_TOLERANCE)  # not so of NaN

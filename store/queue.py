@@ -45,6 +45,15 @@ class Queue:
         failpoint("queue.enqueue.after")
         self.notify()
 
+    def due(self, kinds: Sequence[str]) -> set[str]:
+        """Those of these kinds of which a job can be claimed: one look for a lane that has been woken."""
+        with self._database.read() as sql:
+            rows = sql.execute(
+                f"SELECT DISTINCT kind FROM jobs WHERE state = 'queued' AND {one_of(kinds)} AND {DUE}",  # noqa: S608
+                {"now": self._clock(), **named(kinds)},
+            )
+            return {row[0] for row in rows}
+
     def claim(self, kinds: Sequence[str], limit: int = 1, alone: Container[str] = ()) -> list[Job]:
         """Take the jobs that are due, oldest first, and mark them running. What the process died of comes alone, and so
         does what is about one of the workspaces that are said to."""

@@ -17,6 +17,7 @@ from memoryd.store.folding import fold, words
 
 CUT_OFF_SECONDS = 0.02  # between two tries to cut off a look: only a statement that has begun can be
 _BUSY_SECONDS = 5.0
+_PAGE_BYTES = 4096
 _WAL_BYTES = 16 * 2**20  # what is left of a longer write-ahead log once it is folded back
 
 OnDamage = Callable[[StoreCorrupt], None]
@@ -34,13 +35,15 @@ class Connection(sqlite3.Connection):
         self.kept: dict[str, Any] = {}
 
 
-def connect(path: Path, *, query_only: bool = False) -> Connection:
+def connect(path: Path, *, query_only: bool = False, page_bytes: int = _PAGE_BYTES) -> Connection:
+    """``page_bytes``: of a file that is not there yet."""
     connection = sqlite3.connect(
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
     )
     try:
         if not query_only and connection.execute("PRAGMA page_count").fetchone() == (0,):
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is written, or it has no effect
+            connection.execute(f"PRAGMA page_size = {page_bytes}")  # both before anything is written, or without effect
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         # A chunk that has lost its passages has no text at all: it must still be possible to look at it and forget it.
         connection.create_function("fold", 1, lambda text: fold(text or ""), deterministic=True)
         connection.create_function("words", 1, lambda text: words(text or ""), deterministic=True)

@@ -266,7 +266,7 @@ def _running(
     prepare(engine)
     try:
         engine.start()
-        engine.queue.wait_until(engine.is_current)
+        engine.queue.wait_until(lambda: engine.is_current() and not engine.queue.depths())
         yield engine, models.embedder
     finally:
         engine.stop(timeout=5)

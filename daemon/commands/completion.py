@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from memoryd.daemon.commands.help import PlainHelp
 from memoryd.daemon.commands.options import AddCommon
 
 SHELLS = ("bash", "zsh", "fish")
@@ -24,7 +25,7 @@ def add_parser(commands: Any, _add_common: AddCommon) -> None:
         "completion",
         help="print the completion script for a shell",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=PlainHelp,
     )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     parser.set_defaults(run=run)

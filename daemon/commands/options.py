@@ -6,10 +6,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memoryd.daemon.client import Client
     from memoryd.daemon.config import Config
     from memoryd.daemon.paths import Paths
@@ -21,14 +22,22 @@ def add_common(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        type=Path,
+        type=_path,
         help="read this configuration instead of $XDG_CONFIG_HOME/memoryd/config.toml",
     )
     if json:
         parser.add_argument("--json", action="store_true", help="print JSON alone on stdout, for programs")
 
 
+def _path(text: str) -> Path:
+    from pathlib import Path
+
+    return Path(text)
+
+
 def load(arguments: argparse.Namespace) -> tuple[Config, Paths]:
+    from pathlib import Path
+
     from memoryd.daemon.config_file import load_config
     from memoryd.daemon.paths import find_paths
 
@@ -44,8 +53,12 @@ def connect(arguments: argparse.Namespace, timeout: float | None = 60.0) -> Clie
     return Client(_socket(arguments), timeout)
 
 
-def _socket(arguments: argparse.Namespace) -> Path:
+def _socket(arguments: argparse.Namespace) -> Path | str:
     """Where the daemon listens. One that runs on goes on answering while its configuration file has problems."""
+    from memoryd.daemon.usual_places import find_usual_socket
+
+    if (found := find_usual_socket(os.environ, os.fspath(arguments.config or ""))) is not None:
+        return found
     from memoryd.daemon.config import Config, Locations
     from memoryd.daemon.paths import find_paths
     from memoryd.store.errors import ConfigInvalid

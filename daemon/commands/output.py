@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memoryd.store.errors import MemorydError
@@ -72,11 +71,17 @@ def span(seconds: float) -> str:
 def ago(iso: str | None) -> str:
     if iso is None:
         return "never"
-    return f"{span((datetime.now(UTC) - datetime.fromisoformat(iso)).total_seconds())} ago"
+    return f"{span(-_from_now(iso))} ago"
 
 
 def until(iso: str) -> str:
-    return f"in {span((datetime.fromisoformat(iso) - datetime.now(UTC)).total_seconds())}"
+    return f"in {span(_from_now(iso))}"
+
+
+def _from_now(iso: str) -> float:
+    from datetime import UTC, datetime
+
+    return (datetime.fromisoformat(iso) - datetime.now(UTC)).total_seconds()
 
 
 def plural(count: int, noun: str) -> str:

@@ -7,7 +7,6 @@ import sys
 from typing import Any
 
 from memoryd.daemon.commands.assignments import search_table
-from memoryd.daemon.commands.explanation import explain_answer, explain_hit
 from memoryd.daemon.commands.options import AddCommon, connect
 from memoryd.daemon.commands.output import plural, print_json, say
 from memoryd.daemon.commands.painting import Painted, Screen, find_screen
@@ -119,10 +118,8 @@ def print_answer(answer: dict[str, Any]) -> None:
         if "superseded" in hit:
             sys.stdout.write(f"    {outdated(hit)}\n")
         sys.stdout.writelines(f"    {line}\n" for line in hit["snippet"].splitlines())
-        if "explain" in hit:
-            sys.stdout.writelines(f"    = {line}\n" for line in explain_hit(hit, answer["results"]))
-    if "weights" in answer:
-        sys.stdout.writelines(f"= {line}\n" for line in explain_answer(answer))
+        sys.stdout.writelines(f"    = {line}\n" for line in _explain_hit(hit, answer))
+    sys.stdout.writelines(f"= {line}\n" for line in _explain_answer(answer))
 
 
 def print_caveats(answer: dict[str, Any]) -> None:
@@ -189,16 +186,32 @@ def _print_pretty(answer: dict[str, Any]) -> None:
         if "superseded" in hit:
             screen.show(Painted().append(inert(outdated(hit)), "red"), indent=4)
         screen.show(shorten_snippet(hit, _SNIPPET_LINES), indent=4)
-        if "explain" in hit:
-            _print_dim(screen, explain_hit(hit, answer["results"]))
+        _print_dim(screen, _explain_hit(hit, answer))
         sys.stdout.write("\n")
     if answer["results"]:
         screen.show(Painted().append(f"{plural(len(answer['results']), 'hit')} in {answer['took_ms']:.0f} ms", "dim"))
-    if "weights" in answer:
+    if lines := _explain_answer(answer):
         sys.stdout.write("\n")
-        _print_dim(screen, explain_answer(answer))
+        _print_dim(screen, lines)
 
 
 def _print_dim(screen: Screen, lines: list[str]) -> None:
     for line in lines:
         screen.show(Painted().append(inert(line), "dim"), indent=4)
+
+
+def _explain_hit(hit: dict[str, Any], answer: dict[str, Any]) -> list[str]:
+    """None unless it was asked for."""
+    if "explain" not in hit:
+        return []
+    from memoryd.daemon.commands.explanation import explain_hit
+
+    return explain_hit(hit, answer["results"])
+
+
+def _explain_answer(answer: dict[str, Any]) -> list[str]:
+    if "weights" not in answer:
+        return []
+    from memoryd.daemon.commands.explanation import explain_answer
+
+    return explain_answer(answer)

@@ -535,6 +535,24 @@ def test_conversion_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert index.ids() == set(range(299))
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_write_that_failed_is_repeated_without_a_row_twice(tmp_path: Path, when: str) -> None:
+    index = LanceVectors(tmp_path, "f1", DIMENSION)
+    vectors = rough(30)
+    index.upsert(range(10), [1] * 10, vectors[:10])
+    arm(f"vectors.upsert.{when}=error@1-1")
+    try:
+        with pytest.raises(StoreUnavailable):
+            index.upsert(range(10, 20), [1] * 10, vectors[10:20])
+    finally:
+        arm("")
+    index.upsert(range(20, 30), [1] * 10, vectors[20:])
+    index.upsert(range(10, 20), [1] * 10, vectors[10:20])
+    stored = [identity for ids, _, _ in stored_rows(tmp_path, "f1", DIMENSION) for identity in ids]
+    assert sorted(stored) == list(range(30))
+    assert LanceVectors(tmp_path, "f1", DIMENSION).vectors([15])[15].tolist() == vectors[15].tolist()
+
+
 def damage_manifests(table: Path) -> None:
     for file in (table / "_versions").glob("*.manifest"):
         file.write_bytes(b"garbage")

@@ -24,6 +24,7 @@ OF_A_LIFE = (
     "queue.return",
     "cache.create",
     "cache.note",
+    "cache.pack",
     "cache.shrink",
     "cache.forget",
     "vectors.rewrite",

@@ -11,11 +11,13 @@ from structlog.testing import capture_logs
 
 from memoryd.daemon.lanes import EMBED_BATCH, FEW_TEXTS, INDEX_BATCH
 from memoryd.jobs.workspace import signature_of
+from memoryd.store.vectors import SCATTERED_COMMITS
 from tests.support.engine import Memory, ledger_of
 from tests.support.fake_embedder import DenseEmbedder
 from tests.support.waiting import eventually
 
 FILES = 3 * INDEX_BATCH
+FEW = FEW_TEXTS * EMBED_BATCH
 
 
 @pytest.fixture
@@ -78,12 +80,12 @@ def test_many_new_texts_among_many_known_ones_are_each_embedded_once_and_few_at_
     write_many(memory, FILES)
     memory.index()
     shutil.rmtree(memory.data / "vectors")
-    for number in range(FEW_TEXTS + 2 * EMBED_BATCH):
+    for number in range(FEW + 2 * EMBED_BATCH):
         memory.write(f"memory/z{number}.md", f"A letter n{number}n.\n")
     with capture_logs() as events, memory.running():
         texts = memory.embedded_by(memory.settle)
-    assert sorted(texts) == sorted(f"A letter n{number}n." for number in range(FEW_TEXTS + 2 * EMBED_BATCH))
-    assert all(batch["jobs"] <= EMBED_BATCH for batch in done(events, "embed") if batch["computed"] > FEW_TEXTS)
+    assert sorted(texts) == sorted(f"A letter n{number}n." for number in range(FEW + 2 * EMBED_BATCH))
+    assert all(batch["jobs"] <= EMBED_BATCH for batch in done(events, "embed") if batch["computed"] > FEW)
     with memory.running() as engine:
         memory.settle()
         assert ledger_of(engine)["lance"] == [(passage,) for passage, _ in ledger_of(engine)["vectors"]]
@@ -144,3 +146,14 @@ def test_what_cannot_be_read_again_is_left_as_it_is(memory: Memory) -> None:
         (memory.root / "memory/a.md").rename(memory.root / "a.txt")
         assert read_again(memory) == {"files": 0, "changed": 0}
         assert memory.found("lighthouse") == ["memory/a.md"]  # until somebody looks at the disk
+
+
+def test_vectors_that_a_burst_has_scattered_are_compacted_when_it_is_over(tmp_path: Path) -> None:
+    memory = Memory(tmp_path, DenseEmbedder())
+    with memory.running() as engine:
+        for number in range(SCATTERED_COMMITS + 1):  # one by one: a commit for each
+            memory.write(f"memory/{number}.md", f"Parcel n{number}n came.\n")
+            engine.index_files("notes", [f"memory/{number}.md"])
+            memory.settle()
+        eventually(lambda: not engine.queue.depths(), what="no job is left")
+        assert engine.semantics.index().stats().fragments < SCATTERED_COMMITS

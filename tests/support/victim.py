@@ -19,6 +19,7 @@ from memoryd.store.failpoints import arm
 from memoryd.store.vectors import LanceVectors
 from tests.support.engine import Gate, Memory
 from tests.support.fake_embedder import FakeEmbedder
+from tests.support.old_cache import scatter
 from tests.support.waiting import eventually
 
 _DAY = 86_400.0
@@ -44,7 +45,8 @@ def come_back(folder: Path) -> str:
 
 
 def live(folder: Path) -> None:
-    """A damaged ledger, lost vectors, a day later; edits, another model, the one before dropped, the rest tidied up.
+    """A damaged ledger, lost vectors, a cache from before its rows were packed, a day later; edits, another model, the
+    one before dropped, the rest tidied up.
 
     And then vectors of 8 bits.
     """
@@ -53,6 +55,7 @@ def live(folder: Path) -> None:
     if ledger.exists():  # else it was moved away, and not begun anew yet
         ledger.write_bytes(b"not a ledger" + ledger.read_bytes()[12:])
     shutil.rmtree(memory.data / "vectors", ignore_errors=True)
+    scatter(memory.data / "embeddings.db")
     memory.clock = lambda: time.time() + _DAY
     with memory.running() as engine:
         memory.settle()

@@ -10,7 +10,9 @@ import pytest
 
 from memoryd.store.cache import SqliteCache
 from memoryd.store.errors import StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.protocols import Vectors
 from tests.support.clock import SetClock
+from tests.support.old_cache import scatter
 
 DAY = 86_400
 VECTOR = np.array([0.6, 0.8], np.float32)
@@ -213,3 +215,54 @@ def test_looking_is_not_using(cache: SqliteCache, clock: SetClock) -> None:
     clock.move(31 * DAY)
     assert np.array_equal(cache.peek("f1", [b"a", b"b"])[b"a"], VECTOR)
     assert cache.prune([], unused_days=30) == 1
+
+
+def fill(cache: SqliteCache, rows: int) -> dict[bytes, Vectors]:
+    drawn = np.random.default_rng(3).normal(size=(rows, 384)).astype(np.float32)
+    vectors = {f"text {number}".encode(): vector for number, vector in enumerate(drawn)}
+    cache.keep("f1", vectors)
+    cache._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return vectors
+
+
+def test_rows_take_little_more_disk_than_their_vectors(cache: SqliteCache) -> None:
+    vectors = fill(cache, 2000)
+    assert cache.path.stat().st_size < 1.2 * sum(vector.nbytes for vector in vectors.values())
+
+
+def test_cache_from_before_rows_were_packed_is_used_on_and_packed_by_the_next_prune(
+    tmp_path: Path, clock: SetClock
+) -> None:
+    path = tmp_path / "embeddings.db"
+    with closing(SqliteCache(path, clock)) as first:
+        vectors = fill(first, 1000)
+    scatter(path)
+    with closing(SqliteCache(path, clock)) as cache:
+        before = cache.bytes_on_disk()
+        assert cache.find("f1", list(vectors)).keys() == vectors.keys()
+        assert cache.prune(vectors, unused_days=30) == 0
+        assert cache.bytes_on_disk() < before / 2
+        found = cache.find("f1", list(vectors))
+        assert all(np.array_equal(found[key], vector) for key, vector in vectors.items())
+
+
+def test_cache_that_somebody_reads_is_packed_all_the_same(tmp_path: Path, clock: SetClock) -> None:
+    path = tmp_path / "embeddings.db"
+    with closing(SqliteCache(path, clock)) as first:
+        vectors = fill(first, 1000)
+    scatter(path)
+    with closing(SqliteCache(path, clock)) as cache, closing(sqlite3.connect(path)) as reader:
+        reader.execute("SELECT count(*) FROM embeddings").fetchone()
+        before = cache.bytes_on_disk()
+        cache.prune(vectors, unused_days=30)
+        assert cache.bytes_on_disk() < before / 2
+        assert cache.find("f1", list(vectors)).keys() == vectors.keys()
+
+
+def test_many_are_found_in_the_order_in_which_they_are_asked_for(cache: SqliteCache) -> None:
+    vectors = fill(cache, 3)
+    keys = [b"text 2", b"unknown", b"text 0", b"text 2"]
+    is_found, matrix = cache.find_all("f1", keys)
+    assert is_found == [True, False, True, True]
+    assert np.array_equal(matrix, np.stack([vectors[key] for key in keys if key in vectors]))
+    assert cache.find_all("f1", [b"unknown"])[0] == [False]

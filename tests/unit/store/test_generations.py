@@ -54,6 +54,20 @@ def test_missing_are_the_passages_without_a_vector_in_order(ledger: Ledger, gene
     assert {wanted.document_id for wanted in missing} == {document_id(*A), document_id(*B)}
 
 
+@pytest.mark.parametrize("most", [1, 10_000])
+def test_lacking_are_the_same_passages_whatever_the_portions(ledger: Ledger, generation: Generation, most: int) -> None:
+    documents = [make_document(f"memory/{number}.md", f"n{number}\n", "---\n", f"m{number}\n") for number in range(300)]
+    ledger.put(*documents)
+    mark(ledger, generation, "n7\n")
+    paths = [("home", f"memory/{number}.md") for number in range(300)]
+    portions = list(ledger.generations.lacking(generation.id, [document_id(*path) for path in paths], most))
+    assert (len(portions) > 1) is (most == 1)
+    lacking = [row for portion in portions for row in zip(*portion, strict=True)]
+    missing = ledger.generations.missing(generation.id, paths)
+    assert sorted(lacking) == sorted((each.passage_id, each.document_id, each.text_hash) for each in missing)
+    assert len(lacking) == 599
+
+
 def test_repeated_passage_is_wanted_twice_with_one_hash(ledger: Ledger, generation: Generation) -> None:
     ledger.put(make_document("memory/a.md", "again\n", "again\n", "  again  \n"))
     missing = ledger.generations.missing(generation.id, [A])
@@ -222,3 +236,13 @@ def test_forgotten_generation_takes_its_marks_and_its_noise_with_it(ledger: Ledg
     assert ledger.rows("meta") == 1  # how text is folded
     ledger.generations.forget(generation)  # which is searched
     assert ledger.generations.active() == generation
+
+
+def test_marks_go_all_at_once_and_those_of_other_generations_stay(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(make_document("memory/a.md", "one\n", "two\n"))
+    mark(ledger, generation, "one\n", "two\n")
+    other = ledger.generations.activate(EmbedderIdentity("larger", "f2", 8), ledger.clock())
+    mark(ledger, other, "one\n")
+    ledger.generations.unmark(generation.id, None)
+    assert ledger.generations.marked(generation.id) == set()
+    assert len(ledger.generations.marked(other.id)) == 1
