@@ -3,7 +3,7 @@
 Everything is measured in one run on generated notes, memoryd and llama.cpp by turns, so that whatever else the
 machine does hits both; only the ratios are comparable between machines. A daemon serves a small memory, and then larger
 ones, which are kept between runs. The text goes to stdout, ``--json FILE`` gets the same as numbers, ``--keep FOLDER``
-keeps the stages that were measured in its baseline.json and draws the plots; ``--check`` ends with 1 if a bar is missed.
+keeps what was measured in its baseline.json and draws the plots; ``--check`` ends with 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ def main() -> int:
         measure_quiet(arguments, result, bars)
     if "growth" in wanted:
         sizes = arguments.growth_chunks
-        say(
-            f"Searching in {', '.join(f'{size:,}' for size in sizes)} chunks; the first time they are made, for minutes …"
-        )
+        say(f"Searching in {', '.join(f'{size:,}' for size in sizes)} chunks; they are made once, for minutes …")
         result["growth"] = measure_growth(sizes, arguments.queries, cache, model)
         bars |= growth_bars(result["growth"])
     result["machine"]["load_after"] = os.getloadavg()[0]

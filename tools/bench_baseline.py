@@ -61,7 +61,7 @@ def merge(before: Mapping[str, Any], result: Mapping[str, Any], day: str) -> dic
         figures[name] = {**figures.get(name, {}), **value} if name == "growth" else value
         load = [round(machine["load_before"], 1), round(machine["load_after"], 1)]
         stages = [f"growth {size}" for size in value] if name == "growth" else [_STAGE_OF.get(name, "daemon")]
-        measured.update(dict.fromkeys(stages, {"day": day, "load": load}))
+        measured.update({stage: {"day": day, "load": load} for stage in stages})
     if "growth" in figures:
         figures["growth"] = {size: figures["growth"][size] for size in sorted(figures["growth"], key=int)}
     about = {name: value for name, value in machine.items() if not name.startswith(("load", "daemon_env"))}

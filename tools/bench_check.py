@@ -1,8 +1,8 @@
 """Whether a run of the benchmark is as good as the committed one: ``make bench-check``.
 
 Stages are measured as ``make bench`` does, growth in the smaller memories alone, and every ratio is held against
-docs/bench/baseline.json. What is more than 15 % worse fails. A machine is never quite quiet, so a stage in which a ratio
-fails is measured again, twice at most, and of each ratio the best counts: noise passes, a regression comes back.
+docs/bench/baseline.json. What is more than 15 % worse fails. A machine is never quite quiet, so a stage in which a
+ratio fails is measured again, twice at most, and of each ratio the best counts: noise passes, a regression comes back.
 """
 
 from __future__ import annotations

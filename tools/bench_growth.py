@@ -118,13 +118,15 @@ def measure_kind(daemon: Daemon, bare: RawModel, asks: Sequence[Ask]) -> dict[st
         spent = daemon.cpu_seconds()
         for ask in block:
             began = time.perf_counter()
-            answer = daemon.client.call("search", {**ask, "cached": False, "explain": True})
+            answer = daemon.client.call("search", {**ask, "cached": False})
             searched.append((time.perf_counter() - began) * 1000)
             if answer["degraded"]:
                 raise RuntimeError(f"the search is not whole: {answer['degraded']['reason']}")
-            for stage, ms in with_rest(answer["timings_ms"], searched[-1]).items():
-                stages.setdefault(stage, []).append(ms)
         cpu += daemon.cpu_seconds() - spent
+    for took, logged in zip(searched, daemon.events("query_done")[-len(asks) :], strict=True):
+        told = {name[:-3]: ms for name, ms in logged.items() if name.endswith("_ms") and name != "took_ms"}
+        for stage, ms in with_rest(told, took).items():
+            stages.setdefault(stage, []).append(ms)
     return {
         "queries": len(asks),
         "bare_ms": spread(embedded),

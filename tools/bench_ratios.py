@@ -1,7 +1,7 @@
 """The benchmark's results as ratios to what was measured beside them, and a run's ratios beside the baseline's.
 
-Pure: ``bench_check`` measures, ``bench_baseline`` keeps. Only ratios are compared, for only they mean the same on another
-machine, or on the same one on another day.
+Pure: ``bench_check`` measures, ``bench_baseline`` keeps. Only ratios are compared, for only they mean the same on
+another machine, or on the same one on another day.
 """
 
 from __future__ import annotations
