@@ -40,6 +40,7 @@ MOST_KEYWORDS_MS = {100_000: 15.0}
 MOST_DISK = 6.0  # times the text
 MOST_SPREAD = 2.0  # p95 over p50
 CACHE_ROW_BYTES = 4500  # of the embedding cache, for a vector of 384 numbers, as measured on 10,000 chunks
+IDLE_S = 25.0  # what work has left in memory is given back within 20 s
 _QUIET = 0.05  # of one CPU: a daemon that takes less has nothing to do
 
 Ask = dict[str, Any]  # a search's parameters
@@ -86,9 +87,11 @@ def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel) -> 
             asked = list(kinds) if memory.wanted == KINDS_AT else [NATURAL, CJK]
             searched = {kind: measure_kind(daemon, bare, kinds[kind]) for kind in asked}
             alone = {kind: _ask_keywords(daemon, kinds[kind]) for kind in (NATURAL, CJK)}
+            time.sleep(IDLE_S)
             held = {"resident": daemon.memory_mb("VmRSS"), "own": daemon.memory_mb("RssAnon")}
             unnamed = nameless_bytes(daemon.pid, memory.data)
             limits = measure_limits(memory.data, [ask["query"] for ask in kinds[NATURAL]])
+            daemon.stop()  # in good order: what was cut off is looked at for damage at the next start
         finally:
             daemon.kill()
     return {
@@ -179,6 +182,8 @@ def measure_adding(memory: Memory, cache: Path) -> dict[str, Any]:
         bare = bare_index(Path(folder) / "notes")
     paths = [note.path for note in notes]
     files = [memory.notes / path for path in paths]
+    for file in files:  # of a run that was cut off
+        file.unlink(missing_ok=True)
     with open_engine(memory, cache) as (engine, embedder):
         embedder.embed_documents([note.text for note in notes])  # so that none of their words is new
         with engine.database.read() as sql:

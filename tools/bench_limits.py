@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from bench_spread import spread
 
-from memoryd.store.lance import known_fingerprints, stored_rows
+from memoryd.store.lance import stored_rows
 from memoryd.store.precision import restore
 from memoryd.store.protocols import Vectors
 from memoryd.store.search.query import build_query
@@ -25,13 +25,12 @@ PLACES = {"chunk_words": 6000, "chunks_fts": 3000}  # that the legs look at, as 
 CANDIDATES = 100
 ASKED = 400  # passages
 QUERIES = 60
-_DIMENSION = 384
 
 
 def measure_limits(data: Path, queries: Sequence[str]) -> dict[str, Any]:
     some = queries[:QUERIES]
-    vectors = read_vectors(data / "vectors")
     with closing(sqlite3.connect(f"file:{data / 'ledger.db'}?mode=ro", uri=True)) as sql:
+        vectors = read_vectors(sql, data / "vectors")
         return {
             "fts5_words_ms": spread([_match(sql, "chunk_words", build_query(text).word_phrases) for text in some]),
             "fts5_trigrams_ms": spread([_match(sql, "chunks_fts", build_query(text).phrases) for text in some]),
@@ -69,10 +68,19 @@ def rarest(sql: sqlite3.Connection, index: str, phrases: Sequence[str]) -> list[
     return taken
 
 
-def read_vectors(folder: Path) -> Vectors:
-    (fingerprint,) = known_fingerprints(folder)
-    portions = [restore(matrix) for _, _, matrix in stored_rows(folder, fingerprint, _DIMENSION)]
-    return np.concatenate(portions) if portions else np.empty((0, _DIMENSION), np.float32)
+def read_vectors(sql: sqlite3.Connection, folder: Path) -> Vectors:
+    """Those that are searched, into memory."""
+    generation, fingerprint, dimension = sql.execute(
+        "SELECT id, fingerprint, dimension FROM generations WHERE active"
+    ).fetchone()
+    (count,) = sql.execute("SELECT count(*) FROM vectors WHERE generation = ?", (generation,)).fetchone()
+    vectors: Vectors = np.empty((count, dimension), np.float32)
+    first = 0
+    for _, _, portion in stored_rows(folder, fingerprint, dimension):
+        some = restore(portion)[: count - first]
+        vectors[first : first + len(some)] = some
+        first += len(some)
+    return vectors[:first]
 
 
 def _nearest(vectors: Vectors, place: int) -> float:

@@ -14,7 +14,7 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -155,39 +155,37 @@ def _write_notes(engine: Engine, memory: Memory) -> None:
     with engine.database.write() as sql:
         sql.execute("PRAGMA cache_size = -262144")  # 256 MB: ids are hashes, and so are spread over all of an index
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
-        ahead: deque[Future[Batch]] = deque()
+        ahead: deque[Future[list[Said]]] = deque()
         number = memory.facts.get("batches", 0)
         while (held := memory.facts.get("chunks", 0)) < memory.wanted:
             _check_room(memory)
             while len(ahead) < AHEAD:
                 ahead.append(beside.submit(write_batch, number + len(ahead), workspace, settings))
-            batch = ahead.popleft().result()
-            enough = [
-                place for place, chunks in enumerate(accumulate(batch.chunks), 1) if held + chunks >= memory.wanted
-            ]
-            taken = enough[0] if enough else len(batch.found)
-            engine.documents.keep(batch.found[:taken], engine.clock())
+            said = ahead.popleft().result()
+            totals = list(accumulate((len(each.document.chunks) for each in said), initial=held))[1:]
+            taken = sum(total < memory.wanted for total in totals) + 1  # the last one makes it enough
+            engine.documents.keep(said[:taken], engine.clock())
             number += 1
             memory.note(
                 batches=number,
-                chunks=held + sum(batch.chunks[:taken]),
-                files=memory.facts.get("files", 0) + taken,
-                text_bytes=memory.facts.get("text_bytes", 0) + sum(each.document.size for each in batch.found[:taken]),
+                chunks=totals[:taken][-1],
+                files=memory.facts.get("files", 0) + len(said[:taken]),
+                text_bytes=memory.facts.get("text_bytes", 0) + sum(each.document.size for each in said[:taken]),
             )
+            _forget_files(memory, said[taken:])
             if number % 20 == 1:
                 _say(f"{held:,} of {memory.wanted:,} chunks")
-        surplus = [said for future in ahead for said in future.result().found]
-    for said in [*batch.found[taken:], *surplus] if ahead else []:
+        for future in ahead:
+            _forget_files(memory, future.result())
+
+
+def _forget_files(memory: Memory, surplus: Sequence[Said]) -> None:
+    """Of notes that were written and are not needed any more."""
+    for said in surplus:
         (memory.notes / said.document.path).unlink()
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    found: list[Said]
-    chunks: list[int]  # of each
-
-
-def write_batch(number: int, workspace: Notes, settings: IndexSettings) -> Batch:
+def write_batch(number: int, workspace: Notes, settings: IndexSettings) -> list[Said]:
     """Notes as files, and what the ledger is to say of them; the same each time."""
     writer = Writer(seed=15_000 + number)
     found: list[Said] = []
@@ -200,7 +198,7 @@ def write_batch(number: int, workspace: Notes, settings: IndexSettings) -> Batch
         if read is None:
             raise FileNotFoundError(path)
         found.append(Said(make_document(workspace, note.path, read, settings)[0]))
-    return Batch(found, [len(said.document.chunks) for said in found])
+    return found
 
 
 def _write_vectors(engine: Engine, memory: Memory, models: WordsModels, embedder: WordsEmbedder) -> None:

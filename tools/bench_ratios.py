@@ -6,11 +6,12 @@ another machine, or on the same one on another day.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 TOLERANCE = 0.15  # so much worse is a regression
+AGAIN = 2  # times that a stage is measured again
 NATURAL, CJK = "natural language", "Chinese, Japanese, Korean"
 
 Better = Literal["low", "high"]
@@ -64,6 +65,23 @@ def best_of(one: Mapping[str, Ratio], other: Mapping[str, Ratio]) -> dict[str, R
     for name in one.keys() & other.keys():
         merged[name] = min(one[name], other[name], key=lambda ratio: ratio.worse_than(one[name]))
     return merged
+
+
+def judge(
+    baseline: Mapping[str, Ratio], stages: Sequence[str], measure: Callable[[str], Mapping[str, Ratio]]
+) -> list[Verdict]:
+    """Measure the stages, and those in which a ratio fails again, ``AGAIN`` times at most."""
+    due: Sequence[str] = stages
+    measured: dict[str, Ratio] = {}
+    verdicts: list[Verdict] = []
+    for _ in range(1 + AGAIN):
+        for stage in due:
+            measured = best_of(measured, measure(stage))
+        verdicts = compare(baseline, measured)
+        due = failing_stages(verdicts)
+        if not due:
+            break
+    return verdicts
 
 
 def failing_stages(verdicts: Sequence[Verdict]) -> list[str]:
