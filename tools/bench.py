@@ -30,12 +30,11 @@ from bench_idle import SLEEPY, measure_idle, measure_sleep
 from bench_intake import intake_bars, measure_intake
 from bench_limits import measure_limits
 from bench_load import measure_idle_connections, measure_load
-from bench_raw import RawModel, Run, Setting, find_contenders, sum_runs
+from bench_raw import RawModel, Run, fastest_for_queries, find_contenders, sum_runs
 from bench_report import print_report
 from bench_spread import spread, with_rest
 
 from memoryd.daemon.config import Embedder
-from memoryd.jobs.llama_library import default_threads
 from memoryd.jobs.models.install import install
 
 SLICE = 32  # passages that llama.cpp embeds with each setting when it has its turn
@@ -273,8 +272,7 @@ def measure_index(daemon: Daemon, raws: list[RawModel], corpus: Corpus) -> dict[
 def measure_search(daemon: Daemon, model: Path, queries: list[str]) -> dict[str, Any]:
     """Warm searches and bare embeddings of the same queries, in blocks by turns."""
     say(f"Asking {len(queries)} queries …")
-    bare = RawModel(model, Setting("packed", default_threads(), 256))
-    bare.embed_queries(queries[:QUERY_BLOCK])
+    bare = fastest_for_queries(model, queries[:QUERY_BLOCK])
     for query in make_queries(QUERY_BLOCK, seed=99):  # warm, with other queries than those that count
         daemon.client.call("search", {"query": query})
     embedded: list[float] = []

@@ -22,10 +22,9 @@ from bench_intake import bare_index
 from bench_limits import measure_limits
 from bench_memory import LENGTH, SCOPES, Memory, keep_memory, open_engine
 from bench_ratios import CJK, NATURAL
-from bench_raw import RawModel, Setting
+from bench_raw import RawModel, fastest_for_queries
 from bench_spread import spread, with_rest
 
-from memoryd.jobs.llama_library import default_threads
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.sqlite_file import file_bytes
 
@@ -48,7 +47,7 @@ Ask = dict[str, Any]  # a search's parameters
 
 def measure_growth(sizes: Sequence[int], queries: int, cache: Path, model: Path) -> dict[str, Any]:
     """By the number of chunks that was asked for."""
-    bare = RawModel(model, Setting("packed", default_threads(), 256, brief_spin=True))  # as memoryd runs it
+    bare = fastest_for_queries(model, [ask["query"] for ask in _make_queries(WARM_UP)[NATURAL]])
     try:
         return {str(size): _measure_size(keep_memory(size, cache), queries, cache, bare) for size in sizes}
     finally:

@@ -2,8 +2,8 @@
 
 Notes are written, read, split and stored by memoryd's own functions, in larger batches than the lanes take them: a
 million chunks would take the engine hours. Vectors are cheaper than the model's (``bench_words``), but stand in the
-model's place, so that a real daemon finds the memory whole and serves it. Made anew when the corpus, the splitting, the
-schema or the model changes; what was cut off goes on where it was.
+model's place, so that a real daemon finds the memory whole and serves it. Made anew when the corpus, the splitting or
+the model changes; a schema that is newer is migrated to, as any ledger. What was cut off goes on where it was.
 """
 
 from __future__ import annotations
@@ -93,10 +93,12 @@ def keep_memory(chunks: int, cache: Path) -> Memory:
     try:
         everything = cache / "bench"
         memory = Memory(everything / f"{chunks}-{_name(chunks, embedder.identity, models.recipe)}", chunks)
-        if memory.facts.get("complete"):
+        is_newer = memory.facts.get("schema", 0) > len(migrations())
+        if memory.facts.get("complete") and not is_newer:
+            memory.note(schema=len(migrations()))
             return memory
         for other in everything.glob(f"{chunks}-*"):
-            if other != memory.folder:
+            if other != memory.folder or is_newer:
                 shutil.rmtree(other)
         for folder in (everything, memory.folder, memory.data, memory.notes):
             ensure_private(folder)
@@ -108,7 +110,7 @@ def keep_memory(chunks: int, cache: Path) -> Memory:
 
 def _name(chunks: int, identity: EmbedderIdentity, recipe: str) -> str:
     writer = Path(bench_corpus.__file__).read_text(encoding="utf-8")
-    versions = (CHUNKER_VERSION, READING_VERSION, FOLD_VERSION, *migrations())
+    versions = (CHUNKER_VERSION, READING_VERSION, FOLD_VERSION)
     return f"{stable_id(chunks, LENGTH, writer, SCOPES, *versions, identity.fingerprint, recipe):016x}"
 
 
@@ -135,6 +137,7 @@ def _make(memory: Memory, cache: Path, models: WordsModels, embedder: WordsEmbed
     config = memory.config(cache)
     engine = Engine(config, find_paths(config, os.environ), models)
     try:
+        memory.note(schema=len(migrations()))
         prepare_ledger(engine)
         _write_notes(engine, memory)
         embedder.recall(words := cache / "bench/words.npz")
