@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,6 +30,7 @@ from memoryd.store.sqlite_file import file_bytes
 
 SIZES = (1_000, 10_000, 100_000)
 KINDS_AT = 10_000  # chunks of the memory in which every kind of query is asked
+FOOTPRINT_AT = 10_000  # and of which start and memory are judged
 BLOCK = 10  # queries between two turns of the bare embedding
 WARM_UP = 20
 ADDED = 6  # notes, about 120 chunks: not enough of them for a memory to be calibrated again
@@ -66,8 +67,17 @@ def growth_bars(growth: Mapping[str, Any]) -> dict[str, bool]:
         if limit := MOST_KEYWORDS_MS.get(size):
             for kind, times in measured["keywords_ms"].items():
                 bars[f"keywords alone, {kind}: p50 ≤ {limit:g} ms {where}"] = times["p50"] <= limit
+        for name, most, found in _footprint(measured) if size == FOOTPRINT_AT else ():
+            bars[f"{name} {where}"] = found <= most
         bars[f"disk ≤ {MOST_DISK:g} × the text {where}"] = measured["disk"]["ratio"] <= MOST_DISK
     return bars
+
+
+def _footprint(measured: Mapping[str, Any]) -> Iterator[tuple[str, float, float]]:
+    """A bar, what it allows, and what there is."""
+    yield "start → words ≤ 1.5 s", 1.5, measured["start_s"]["keyword"]
+    yield "start → words and meaning ≤ 3 s", 3.0, measured["start_s"]["hybrid"]
+    yield "memory, idle ≤ 250 MB", 250.0, measured["memory_mb"]["resident"]
 
 
 def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel) -> dict[str, Any]:

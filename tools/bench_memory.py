@@ -91,14 +91,15 @@ def keep_memory(chunks: int, cache: Path) -> Memory:
     models = WordsModels(embedder_loader(Config(), cache / "models"))
     embedder = models.load(lambda *_: None)
     try:
-        everything = cache / "bench"
+        everything = cache / "growth"
         memory = Memory(everything / f"{chunks}-{_name(chunks, embedder.identity, models.recipe)}", chunks)
-        is_newer = memory.facts.get("schema", 0) > len(migrations())
-        if memory.facts.get("complete") and not is_newer:
+        if memory.facts.get("schema", 0) > len(migrations()):
+            raise RuntimeError(f"a newer memoryd has made {memory.folder}; remove it to have it made anew")
+        if memory.facts.get("complete"):
             memory.note(schema=len(migrations()))
             return memory
         for other in everything.glob(f"{chunks}-*"):
-            if other != memory.folder or is_newer:
+            if other != memory.folder:
                 shutil.rmtree(other)
         for folder in (everything, memory.folder, memory.data, memory.notes):
             ensure_private(folder)
@@ -140,7 +141,7 @@ def _make(memory: Memory, cache: Path, models: WordsModels, embedder: WordsEmbed
         memory.note(schema=len(migrations()))
         prepare_ledger(engine)
         _write_notes(engine, memory)
-        embedder.recall(words := cache / "bench/words.npz")
+        embedder.recall(words := cache / "growth/words.npz")
         _write_vectors(engine, memory, models, embedder)
         embedder.remember(words)
     finally:

@@ -46,7 +46,7 @@ def bench(tmp_path: Path, cache: Path) -> Bench:
 
 def test_growth_is_measured_on_a_real_daemon_and_the_memory_is_kept(bench: Bench, cache: Path) -> None:
     def notes() -> tuple[str, int]:
-        (folder,) = (path for path in (cache / "bench").iterdir() if path.is_dir())
+        (folder,) = (path for path in (cache / "growth").iterdir() if path.is_dir())
         return folder.name, (folder / "notes").stat().st_ino
 
     result = bench("--growth-only", "--growth-chunks", "40", "--queries", "8")

@@ -31,7 +31,15 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> Any:
     return load
 
 
-def measured(chunks: int, *, ratio: float = 2.0, p95: float = 15.0, keywords: float = 5.0, disk: float = 4.0) -> Any:
+def measured(
+    chunks: int,
+    *,
+    ratio: float = 2.0,
+    p95: float = 15.0,
+    keywords: float = 5.0,
+    disk: float = 4.0,
+    hybrid_s: float = 2.0,
+) -> Any:
     times = {"p50": 10.0, "p95": p95}
     return {
         "chunks": chunks,
@@ -41,6 +49,7 @@ def measured(chunks: int, *, ratio: float = 2.0, p95: float = 15.0, keywords: fl
         "index": {"ratio": 3.0, "cpu_ms": 1.0, "wall_ms": 2.0, "bare_ms": 0.3},
         "limits": {"numpy_ms": {"p50": 0.0, "p95": 0.1}},
         "memory_mb": {"resident": 200.0, "own": 150.0},
+        "start_s": {"keyword": 0.5, "hybrid": hybrid_s},
         "disk": {"ratio": disk, "ledger": 9e6, "vectors": 5e6, "unnamed": 5e6, "cache": 9e6, "cache_estimated": False},
     }
 
@@ -53,7 +62,7 @@ def test_memory_made_in_bulk_is_what_the_engine_would_have_made(tool: Any, tmp_p
         memories.ensure_private(folder)
     model = FakeEmbedder()
     models = Fake(words.WordsEmbedder(model))
-    (tmp_path / "bench").mkdir()
+    (tmp_path / "growth").mkdir()
     memories._make(memory, tmp_path, models, models.embedder)
     facts = memory.facts
     assert facts["complete"]
@@ -110,6 +119,7 @@ def test_bars_are_those_of_the_size(tool: Any) -> None:
     assert missed(10_000, p95=20.1) == ["search p95 ≤ 2 × p50 in 10,000 chunks"]
     assert missed(100_000, keywords=15.1) == ["keywords alone, natural language: p50 ≤ 15 ms in 100,000 chunks"]
     assert missed(10_000, keywords=15.1) == []
+    assert missed(10_000, hybrid_s=3.1) == ["start → words and meaning ≤ 3 s in 10,000 chunks"]
     assert missed(1_000, disk=6.1) == ["disk ≤ 6 × the text in 1,000 chunks"]
 
 
