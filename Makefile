@@ -66,7 +66,7 @@ storm: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(BIN)/python tools/bench.py $(ARGS)
 
-# How cost grows, up to a million chunks: half an hour to make them the first time, and 18 GB.
+# How cost grows, up to a million chunks: half an hour to make them the first time, and 14 GB.
 .PHONY: bench-growth bench-check
 bench-growth: $(VENV)/installed-dev
 	$(BIN)/python tools/bench.py --growth-only --growth-chunks 1000,10000,100000,1000000 $(ARGS)
