@@ -25,6 +25,7 @@ from typing import Any
 from bench_baseline import describe_machine, keep_result
 from bench_corpus import Corpus, Note, Writer, make_corpus, make_queries, slices, write_notes
 from bench_daemon import MEMORYD, Daemon, Home, run_measured
+from bench_growth import IDLE_S as GROWTH_IDLE_S
 from bench_growth import SIZES, growth_bars, measure_growth
 from bench_idle import SLEEPY, measure_idle, measure_sleep
 from bench_intake import intake_bars, measure_intake
@@ -83,7 +84,7 @@ def main() -> int:
     if "growth" in wanted:
         sizes = arguments.growth_chunks
         say(f"Searching in {', '.join(f'{size:,}' for size in sizes)} chunks; they are made once, for minutes …")
-        result["growth"] = measure_growth(sizes, arguments.queries, cache, model)
+        result["growth"] = measure_growth(sizes, arguments.queries, cache, model, arguments.growth_idle)
         bars |= growth_bars(result["growth"])
     result["machine"]["load_after"] = os.getloadavg()[0]
     result["bars"] = bars
@@ -191,6 +192,13 @@ def parse_arguments() -> argparse.Namespace:
         default=[*SIZES],
         metavar="N,N,…",
         help=f"sizes of the larger memories (default: {','.join(map(str, SIZES))})",
+    )
+    parser.add_argument(
+        "--growth-idle",
+        type=float,
+        default=GROWTH_IDLE_S,
+        metavar="SECONDS",
+        help="that a daemon rests before its memory is looked at (default: %(default)s)",
     )
     for stage, what in STAGES.items():
         parser.add_argument(f"--{stage}-only", action="store_true", help=f"measure nothing but {what}")

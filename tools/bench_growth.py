@@ -16,11 +16,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench_corpus import Note, Writer, write_notes
+from bench_adding import measure_adding
+from bench_corpus import Writer
 from bench_daemon import PATIENCE, Daemon, Home
-from bench_intake import bare_index
 from bench_limits import measure_limits
-from bench_memory import LENGTH, SCOPES, Memory, keep_memory, open_engine
+from bench_memory import SCOPES, Memory, keep_memory
 from bench_ratios import CJK, NATURAL
 from bench_raw import RawModel, fastest_for_queries
 from bench_spread import spread, with_rest
@@ -33,7 +33,6 @@ KINDS_AT = 10_000  # chunks of the memory in which every kind of query is asked
 FOOTPRINT_AT = 10_000  # and of which start and memory are judged
 BLOCK = 10  # queries between two turns of the bare embedding
 WARM_UP = 20
-ADDED = 6  # notes, about 120 chunks: not enough of them for a memory to be calibrated again
 KEYWORDS_ALONE = {"weights": {"vector": 0}}
 MOST_TIMES = {10_000: 3, 100_000: 5, 1_000_000: 10}  # the bare embedding
 MOST_KEYWORDS_MS = {100_000: 15.0}
@@ -46,11 +45,13 @@ _QUIET = 0.05  # of one CPU: a daemon that takes less has nothing to do
 Ask = dict[str, Any]  # a search's parameters
 
 
-def measure_growth(sizes: Sequence[int], queries: int, cache: Path, model: Path) -> dict[str, Any]:
-    """By the number of chunks that was asked for."""
+def measure_growth(
+    sizes: Sequence[int], queries: int, cache: Path, model: Path, idle_s: float = IDLE_S
+) -> dict[str, Any]:
+    """By the number of chunks that was asked for. ``idle_s``: so long a daemon rests before its memory is read."""
     bare = fastest_for_queries(model, [ask["query"] for ask in _make_queries(WARM_UP)[NATURAL]])
     try:
-        return {str(size): _measure_size(keep_memory(size, cache), queries, cache, bare) for size in sizes}
+        return {str(size): _measure_size(keep_memory(size, cache), queries, cache, bare, idle_s) for size in sizes}
     finally:
         bare.close()
 
@@ -80,7 +81,7 @@ def _footprint(measured: Mapping[str, Any]) -> Iterator[tuple[str, float, float]
     yield "memory, idle ≤ 250 MB", 250.0, measured["memory_mb"]["resident"]
 
 
-def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel) -> dict[str, Any]:
+def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel, idle_s: float) -> dict[str, Any]:
     facts = memory.facts
     index = measure_adding(memory, cache)
     with tempfile.TemporaryDirectory(prefix="memoryd-bench-") as folder:
@@ -96,7 +97,7 @@ def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel) -> 
             asked = list(kinds) if memory.wanted == KINDS_AT else [NATURAL, CJK]
             searched = {kind: measure_kind(daemon, bare, kinds[kind]) for kind in asked}
             alone = {kind: _ask_keywords(daemon, kinds[kind]) for kind in (NATURAL, CJK)}
-            time.sleep(IDLE_S)
+            time.sleep(idle_s)
             held = {"resident": daemon.memory_mb("VmRSS"), "own": daemon.memory_mb("RssAnon")}
             unnamed = nameless_bytes(daemon.pid, memory.data)
             limits = measure_limits(memory.data, [ask["query"] for ask in kinds[NATURAL]])
@@ -172,52 +173,6 @@ def _make_queries(count: int) -> dict[str, list[Ask]]:
         "in some paths": natural(few, path=["memory/2026/**"]),
         "in one source": natural(few, source=["skills"]),
         "in a scope": natural(few, scope="user:ada"),
-    }
-
-
-# -- indexing ---------------------------------------------------------------------------------------------
-
-
-def measure_adding(memory: Memory, cache: Path) -> dict[str, Any]:
-    """Some more notes, from the disk until they are found by words and meaning; then they are forgotten again.
-
-    Besides embedding: their vectors are cheap, and what they cost is taken off. Beside it, the same notes read into
-    FTS5 alone.
-    """
-    writer = Writer(seed=99)
-    notes = [Note(f"memory/added-{number}.md", writer.note(number + 1, LENGTH).text) for number in range(ADDED)]
-    with tempfile.TemporaryDirectory(prefix="memoryd-bench-") as folder:
-        write_notes([Note(Path(note.path).name, note.text) for note in notes], Path(folder) / "notes")
-        bare = bare_index(Path(folder) / "notes")
-    paths = [note.path for note in notes]
-    files = [memory.notes / path for path in paths]
-    for file in files:  # of a run that was cut off
-        file.unlink(missing_ok=True)
-    with open_engine(memory, cache) as (engine, embedder):
-        embedder.embed_documents([note.text for note in notes])  # so that none of their words is new
-        with engine.database.read() as sql:
-            (before,) = sql.execute("SELECT count(*) FROM chunks").fetchone()
-        try:
-            write_notes(notes, memory.notes)
-            began, cpu = time.perf_counter(), time.process_time() - embedder.cpu_seconds
-            engine.index_files("notes", paths)
-            engine.queue.wait_until(engine.is_current)
-            cpu = time.process_time() - embedder.cpu_seconds - cpu
-            took = time.perf_counter() - began
-            with engine.database.read() as sql:
-                (after,) = sql.execute("SELECT count(*) FROM chunks").fetchone()
-        finally:
-            for file in files:
-                file.unlink(missing_ok=True)
-            engine.index_files("notes", paths)
-            engine.queue.wait_until(engine.is_current)
-    added = after - before
-    return {
-        "chunks": added,
-        "wall_ms": took * 1000 / added,
-        "cpu_ms": cpu * 1000 / added,
-        "bare_ms": bare * 1000 / added,
-        "ratio": cpu / bare,
     }
 
 

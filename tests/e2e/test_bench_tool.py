@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -45,24 +47,23 @@ def bench(tmp_path: Path, cache: Path) -> Bench:
 
 
 def test_growth_is_measured_on_a_real_daemon_and_the_memory_is_kept(bench: Bench, cache: Path) -> None:
-    def notes() -> tuple[str, int]:
-        (folder,) = (path for path in (cache / "growth").iterdir() if path.is_dir())
-        return folder.name, (folder / "notes").stat().st_ino
-
-    result = bench("--growth-only", "--growth-chunks", "40", "--queries", "8")
+    result = bench("--growth-only", "--growth-chunks", "40", "--queries", "8", "--growth-idle", "0")
     (measured,) = result["growth"].values()
     assert measured["chunks"] >= 40
     for kind in measured["kinds"].values():
         assert set(kind["stages_ms"]) == STAGES
         assert min(kind["search_ms"]["p50"], kind["bare_ms"]["p50"], kind["cpu_ms"]) > 0
     assert measured["index"]["cpu_ms"] > measured["index"]["bare_ms"] > 0
-    assert min(measured["disk"][store] for store in ("ledger", "vectors", "unnamed", "cache")) > 0
+    assert min(measured["disk"][store] for store in ("ledger", "vectors", "cache")) > 0
     assert not measured["disk"]["cache_estimated"]
     assert measured["limits"]["vectors"] == measured["passages"]
-    first = notes()
-    again = bench("--growth-only", "--growth-chunks", "40", "--queries", "4")["growth"]["40"]
-    assert notes() == first
-    assert again["chunks"] == measured["chunks"], "what was added to measure with is gone again"
+    (folder,) = (path for path in (cache / "growth").iterdir() if path.is_dir())
+    made = json.loads((folder / "made.json").read_text())
+    assert (made["complete"], made["chunks"]) == (True, measured["chunks"])
+    with closing(sqlite3.connect(folder / "data/ledger.db")) as sql:
+        held = sql.execute("SELECT count(*) FROM chunks").fetchone()
+    assert held == (made["chunks"],), "what was added to measure with is gone again"
+    assert len(list((folder / "notes").rglob("*.md"))) == made["files"]
 
 
 def test_daemon_with_nothing_to_do_is_measured_by_thread_and_its_model_asleep(bench: Bench) -> None:
