@@ -31,6 +31,7 @@ from bench_idle import SLEEPY, measure_idle, measure_sleep
 from bench_intake import intake_bars, measure_intake
 from bench_limits import measure_limits
 from bench_load import measure_idle_connections, measure_load
+from bench_memory import keep_memory
 from bench_raw import RawModel, Run, fastest_for_queries, find_contenders, sum_runs
 from bench_report import print_report
 from bench_spread import spread, with_rest
@@ -60,6 +61,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the daemon is not left behind
     cache = Path(os.environ.get("MEMORYD_PATHS__CACHE") or Path.home() / ".cache/memoryd")
     model = install(Embedder().model, cache / "models")
+    if arguments.growth_make:
+        for size in arguments.growth_chunks:
+            print(json.dumps(keep_memory(size, cache).facts))
+        return 0
     result: dict[str, Any] = {"machine": {**describe_machine(), "load_before": os.getloadavg()[0]}}
     bars: dict[str, bool] = {}
     only = [stage for stage in STAGES if getattr(arguments, f"{stage}_only")]
@@ -200,6 +205,7 @@ def parse_arguments() -> argparse.Namespace:
         metavar="SECONDS",
         help="that a daemon rests before its memory is looked at (default: %(default)s)",
     )
+    parser.add_argument("--growth-make", action="store_true", help="make the larger memories, and measure nothing")
     for stage, what in STAGES.items():
         parser.add_argument(f"--{stage}-only", action="store_true", help=f"measure nothing but {what}")
     parser.add_argument("--idle-seconds", type=float, default=60, help="for so long (default: %(default)s)")

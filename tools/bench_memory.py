@@ -46,7 +46,7 @@ from memoryd.store.schema import migrations
 
 SCOPES = ("user:ada = memory/garden/**", "user:bob = memory/kitchen/**")
 LENGTH = 8  # a note has about 25 chunks, so that a million of them are 40,000 files
-BATCH = 40  # notes in one commit
+BATCH = 40  # notes in one commit; fewer of a memory that is not as large
 AHEAD = 3  # batches that are written and split while one is stored
 DOCUMENTS = 200  # whose vectors are written in one commit: about 16,000
 CACHED_CHUNKS = 200_000  # of a larger memory the embedding cache is left out: 17 GB of a million chunks
@@ -156,6 +156,7 @@ def _make(memory: Memory, cache: Path, models: WordsModels, embedder: WordsEmbed
 def _write_notes(engine: Engine, memory: Memory) -> None:
     """Batch by batch until there are as many chunks as are wanted; another process writes and splits the next ones."""
     workspace, settings = engine.workspaces["notes"], engine.index_settings
+    notes = min(BATCH, max(1, memory.wanted // 25))
     with engine.database.write() as sql:
         sql.execute("PRAGMA cache_size = -262144")  # 256 MB: ids are hashes, and so are spread over all of an index
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
@@ -164,7 +165,7 @@ def _write_notes(engine: Engine, memory: Memory) -> None:
         while (held := memory.facts.get("chunks", 0)) < memory.wanted:
             _check_room(memory)
             while len(ahead) < AHEAD:
-                ahead.append(beside.submit(write_batch, number + len(ahead), workspace, settings))
+                ahead.append(beside.submit(write_batch, number + len(ahead), notes, workspace, settings))
             said = ahead.popleft().result()
             totals = list(accumulate((len(each.document.chunks) for each in said), initial=held))[1:]
             taken = sum(total < memory.wanted for total in totals) + 1  # the last one makes it enough
@@ -189,11 +190,11 @@ def _forget_files(memory: Memory, surplus: Sequence[Said]) -> None:
         (memory.notes / said.document.path).unlink()
 
 
-def write_batch(number: int, workspace: Notes, settings: IndexSettings) -> list[Said]:
+def write_batch(number: int, notes: int, workspace: Notes, settings: IndexSettings) -> list[Said]:
     """Notes as files, and what the ledger is to say of them; the same each time."""
     writer = Writer(seed=15_000 + number)
     found: list[Said] = []
-    for each in range(number * BATCH, (number + 1) * BATCH):
+    for each in range(number * notes, (number + 1) * notes):
         note = writer.note(each, LENGTH)
         path = workspace.root / note.path
         path.parent.mkdir(parents=True, exist_ok=True)
