@@ -62,8 +62,18 @@ format: $(VENV)/installed-dev
 storm: $(VENV)/installed-dev
 	STORM_CHANGES=$(or $(CHANGES),10000) $(BIN)/python -m pytest -s tests/integration/test_storm.py
 
+# What memoryd costs beside its own limits (docs/performance.md); ARGS="--keep docs/bench" keeps it as the baseline.
 bench: $(VENV)/installed-dev
-	$(BIN)/python tools/bench.py
+	$(BIN)/python tools/bench.py $(ARGS)
+
+# How cost grows, up to a million chunks: half an hour to make them the first time, and 14 GB.
+.PHONY: bench-growth bench-check
+bench-growth: $(VENV)/installed-dev
+	$(BIN)/python tools/bench.py --growth-only --growth-chunks 1000,10000,100000,1000000 $(ARGS)
+
+# Fails if a ratio is more than 15 % worse than in docs/bench/baseline.json.
+bench-check: $(VENV)/installed-dev
+	$(BIN)/python tools/bench_check.py $(ARGS)
 
 # What the socket makes of bytes, for FUZZ_SECONDS; what is new and worth keeping goes to tests/fuzz/found.
 FUZZ_SECONDS ?= 300

@@ -30,6 +30,7 @@ COMMANDS = {
     "reload": "reload",
     "model": "model",
     "eval": "evaluate",
+    "bench": "bench",
     "service": "service",
     "mcp": "mcp",
     "completion": "completion",

@@ -35,6 +35,7 @@ class SearchOptions(TypedDict, total=False):
     settings: Mapping[str, Any]
     explain: bool
     fence: bool
+    cached: bool
 
 
 class GetOptions(TypedDict, total=False):

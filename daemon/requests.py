@@ -73,6 +73,11 @@ class SearchRequest:
         metadata=rule("Settings of [search] for this query alone, by the configuration's keys; null: as in force."),
     )
 
+    cached: bool = field(
+        default=True,
+        metadata=rule("Use the query's vector if it was asked before; false: embed it anew and keep nothing of it."),
+    )
+
     def __post_init__(self) -> None:
         if self.scope is not None:
             scope = parse_scope(self.scope)

@@ -23,6 +23,8 @@ from memoryd.daemon.params import parse_params
 from memoryd.daemon.requests import SearchRequest, WhyNotRequest
 from memoryd.daemon.served import check_workspaces, inside
 from memoryd.daemon.why_not import finding_json, why_not
+from memoryd.jobs.meaning import Absence as Absent
+from memoryd.jobs.meaning import Meaning
 from memoryd.store.generations import Pending
 from memoryd.store.model import SESSIONS
 from memoryd.store.search.answer import Absence, Degraded
@@ -54,7 +56,7 @@ class SearchMethods:
             query,
             self._settings(request.settings),
             engine.database,
-            engine.semantics.now(),
+            self._semantics(cached=request.cached),
             lambda: self._pending(query.workspaces or self._searched(query), request.scope),
             engine.hypotheses.imagine,
             engine.reranker,
@@ -95,6 +97,11 @@ class SearchMethods:
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         log.info("why_not_done", took_ms=took_ms, verdict=finding.verdict, remedies=len(finding.remedies))
         return finding_json(finding, request, workspace, path, line, took_ms)
+
+    def _semantics(self, *, cached: bool) -> Meaning | Absent:
+        """``cached``: whether the vectors of earlier queries are used, and this one's is kept."""
+        now = self._engine.semantics.now()
+        return now if cached or isinstance(now, Absent) else now.forgetful()
 
     def _settings(self, own: Mapping[str, Any] | None) -> SearchSettings:
         """How a query is to be answered; without the vector leg where that is switched off."""

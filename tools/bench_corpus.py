@@ -126,7 +126,8 @@ class Writer:
         self._random = random.Random(seed)
         self._topic = "deployment"
 
-    def note(self, number: int) -> Note:
+    def note(self, number: int, length: int = 1) -> Note:
+        """``length``: so many times as long as a note usually is."""
         pick = self._random
         self._topic = pick.choice(list(TOPICS))
         language = pick.choices(["en", "zh", "ja", "ko"], [88, 6, 3, 3])[0]
@@ -139,7 +140,7 @@ class Writer:
             path, title = f"memory/{self._topic}/{self._topic}-{number}.md", f"{self._topic.title()} {self._name()}"
         else:
             path, title = f"skills/{self._topic}-{number}/SKILL.md", f"How to: {self._topic} {self._name()}"
-        sections = [self._section(language) for _ in range(1 + min(12, int(pick.expovariate(1 / 4))))]
+        sections = [self._section(language) for _ in range(length * (1 + min(12, int(pick.expovariate(1 / 4)))))]
         front = f"---\ntags: [{self._topic}, {self._noun()}]\n---\n" if pick.random() < 0.2 else ""
         return Note(path, f"{front}# {title}\n\n" + "\n\n".join(sections) + "\n")
 

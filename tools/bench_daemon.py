@@ -26,6 +26,7 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.workspace = folder / "notes"
+        self.data = folder / "data"
         self.socket = folder / "run" / "memoryd.sock"
         self.log = folder / "log.jsonl"
         self.environment = {
@@ -35,7 +36,7 @@ class Home:
                 if key == "MEMORYD_PATHS__CACHE" or not key.startswith("MEMORYD_")
             },
             "XDG_CONFIG_HOME": str(folder / "config"),
-            "MEMORYD_PATHS__DATA": str(folder / "data"),
+            "MEMORYD_PATHS__DATA": str(self.data),
             "MEMORYD_PATHS__SOCKET": str(self.socket),
             "MEMORYD_LOG__FORMAT": "json",
             "MEMORYD_WORKSPACE": str(self.workspace),

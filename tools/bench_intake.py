@@ -70,7 +70,7 @@ def intake_bars(intake: dict[str, Any]) -> dict[str, bool]:
 def _measure_burst(folder: Path, files: int) -> dict[str, Any]:
     """They are moved in whole, as an unpacked archive is; then looked at again and again, unchanged."""
     _write_small(folder / "beside", files)
-    bare = _bare_index(folder / "beside")
+    bare = bare_index(folder / "beside")
     with _running(folder) as (engine, embedder):
         (folder / "beside").rename(folder / "notes/memory/many")
         began, cpu = time.perf_counter(), time.process_time() - embedder.cpu_seconds
@@ -102,7 +102,7 @@ def _write_small(folder: Path, files: int) -> None:
         (folder / f"{number}.md").write_text(words)
 
 
-def _bare_index(folder: Path) -> float:
+def bare_index(folder: Path) -> float:
     """CPU seconds to read the files into both of FTS5's tokenizers, in one commit, and nothing else."""
     cpu = time.process_time()
     sql = sqlite3.connect(folder.parent / "bare.db", isolation_level=None)

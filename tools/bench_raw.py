@@ -14,7 +14,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
+
+from memoryd.jobs.llama_library import default_threads
 
 BRIEF_SPIN = "1000"  # turns before a thread that waits for the others goes to sleep (libgomp; 30 billion by default)
 
@@ -126,12 +129,26 @@ def find_contenders(model: Path, sample: Sequence[str]) -> tuple[list[Setting], 
     return contenders, {str(setting): round(rate, 1) for setting, rate in rates.items()}
 
 
+def fastest_for_queries(model: Path, queries: Sequence[str]) -> RawModel:
+    """The model as it embeds single queries fastest: with one thread, or with as many as memoryd gives it."""
+    raws = [
+        RawModel(model, Setting("packed", threads, 256, brief_spin=True)) for threads in sorted({1, default_threads()})
+    ]
+    took = [median(raw.embed_queries(queries)) for raw in raws]
+    best = raws[took.index(min(took))]
+    for raw in raws:
+        if raw is not best:
+            raw.close()
+    return best
+
+
 def _load(model: Path, setting: Setting) -> tuple[Callable[[list[str]], Any], Callable[[str], Any]]:
     if setting.api == "packed":
         from memoryd.jobs.embedders import llama
 
         llama.PACK_TOKENS = setting.batch_tokens
         llama.FLASH_ATTENTION = int(setting.flash)
+        llama.FEW_TOKENS = 0  # a question, too, gets all the threads that the setting says
         embedder = llama.LlamaEmbedder(model, threads=setting.threads, batch_tokens=max(512, setting.batch_tokens))
         return embedder.embed_documents, embedder.embed_query
     from llama_cpp import Llama

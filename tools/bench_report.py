@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bench_ratios import CJK, NATURAL
+
+FEW_KINDS = 2  # of query: in most memories only these are asked
+
 
 def print_report(result: dict[str, Any]) -> None:
     machine = result["machine"]
@@ -18,8 +22,9 @@ def print_report(result: dict[str, Any]) -> None:
         tables.append(_load(result))
     if "idle" in result:
         tables.append(_quiet(result))
-    if "large" in result:
-        tables.append(_large(result["large"]))
+    if growth := result.get("growth"):
+        tables += [_kinds(measured) for measured in growth.values() if len(measured["kinds"]) > FEW_KINDS]
+        tables.append(_growth(growth))
     print("\n" + " · ".join(["memoryd bench", *facts]))
     for rows in tables:
         print()
@@ -68,6 +73,7 @@ def _search(result: dict[str, Any]) -> list[Row]:
         ("bare query embedding", _both(bare), ""),
         ("search over the socket", _both(whole), f"{search['ratio']:.1f} ×"),
         *stages,
+        *_limits(search["limits"], bare),
         ("while new notes are indexed", _both(busy), f"{busy['queries']} queries"),
     ]
 
@@ -135,28 +141,91 @@ def _faults(heard: dict[str, Any]) -> str:
     return f"{heard['errors']} errors, {heard['crossed']} crossed, {heard['lost']} lost"
 
 
-def _large(large: dict[str, Any]) -> list[Row]:
-    """The first kind with its stages below it, the others with theirs beside them."""
-    (kind, first), *others = large["kinds"].items()
+def _kinds(measured: dict[str, Any]) -> list[Row]:
+    """The first kind of query with its stages and limits below it, the others with their stages beside them."""
+    (kind, first), *others = measured["kinds"].items()
     bare = first["bare_ms"]
     return [
-        (f"SEARCH IN {large['chunks']} CHUNKS, warm", "p50 / p95 ms", "beside a bare embedding"),
+        (f"SEARCH IN {measured['chunks']:,} CHUNKS, warm", "p50 / p95 ms", "beside a bare embedding"),
         ("bare query embedding", _both(bare), ""),
-        (kind, _both(first["search_ms"]), _times(first)),
+        (kind, _both(first["search_ms"]), f"{first['ratio']:.1f} × (CPU {first['cpu_ms']:.1f} ms)"),
         *(
             (f"  {stage}", _both(times), f"{times['p50'] / bare['p50']:.1f} ×")
             for stage, times in first["stages_ms"].items()
         ),
-        *((kind, _both(other["search_ms"]), f"{_times(other)} · {_stages(other)}") for kind, other in others),
+        *_limits(measured["limits"], bare),
+        *((kind, _both(other["search_ms"]), f"{other['ratio']:.1f} × · {_stages(other)}") for kind, other in others),
     ]
 
 
-def _times(measured: dict[str, Any]) -> str:
-    return f"{measured['ratio']:.1f} × (CPU {measured['cpu_ratio']:.1f} ×)"
+def _limits(limits: dict[str, Any], bare: dict[str, float]) -> list[Row]:
+    """What the stages cost by themselves."""
+    names = {
+        "fts5_words_ms": "  limit: FTS5 alone, words",
+        "fts5_trigrams_ms": "  limit: FTS5 alone, trigrams",
+        "numpy_ms": "  limit: numpy alone, nearest",
+    }
+    vectors = {"numpy_ms": f", {limits['vectors']:,} vectors"}
+    return [
+        (words, _both(limits[name]), f"{limits[name]['p50'] / bare['p50']:.1f} ×{vectors.get(name, '')}")
+        for name, words in names.items()
+    ]
 
 
 def _stages(measured: dict[str, Any]) -> str:
     return ", ".join(f"{stage} {times['p50']:.0f}" for stage, times in measured["stages_ms"].items())
+
+
+def _growth(growth: dict[str, Any]) -> list[Row]:
+    """A column a size."""
+    rows = list(growth.values())
+    found = [row["kinds"][NATURAL] for row in rows]
+    keywords = [row["keywords_ms"] for row in rows]
+
+    def line(name: str, values: list[str]) -> Row:
+        return name, values[0], "".join(f"{value:>16}" for value in values[1:])
+
+    def disk(part: str) -> list[str]:
+        estimated = [part == "cache" and row["disk"]["cache_estimated"] for row in rows]
+        values = [f"{row['disk'][part] / 1e6:,.0f} MB" for row in rows]
+        return [f"({value})" if guess else value for value, guess in zip(values, estimated, strict=True)]
+
+    return [
+        line("HOW COST GROWS, chunks", [f"{row['chunks']:,}" for row in rows]),
+        line("bare query embedding, p50 / p95 ms", [_both(each["bare_ms"]) for each in found]),
+        line("search, p50 / p95 ms", [_both(each["search_ms"]) for each in found]),
+        line("  beside a bare embedding", [f"{each['ratio']:.1f} ×" for each in found]),
+        *(
+            line(f"  {stage}", [_both(each["stages_ms"][stage]) for each in found])
+            for stage in found[0]["stages_ms"]
+            if all(stage in each["stages_ms"] for each in found)
+        ),
+        line("keywords alone, p50 / p95 ms", [_both(each[NATURAL]) for each in keywords]),
+        line("  Chinese, Japanese, Korean", [_both(each[CJK]) for each in keywords]),
+        line("FTS5 alone, words", [_both(row["limits"]["fts5_words_ms"]) for row in rows]),
+        line("FTS5 alone, trigrams", [_both(row["limits"]["fts5_trigrams_ms"]) for row in rows]),
+        line("numpy over all vectors", [_both(row["limits"]["numpy_ms"]) for row in rows]),
+        line(
+            "index a chunk, CPU / wall ms", [f"{r['index']['cpu_ms']:.2f} / {r['index']['wall_ms']:.2f}" for r in rows]
+        ),
+        line("  FTS5 alone, CPU ms", [f"{row['index']['bare_ms']:.2f}" for row in rows]),
+        line("start → words / and meaning, s", [_start(row["start_s"]) for row in rows]),
+        line("memory, resident / of its own, MB", [_memory(row["memory_mb"]) for row in rows]),
+        line("disk, beside the text", [f"{row['disk']['ratio']:.1f} ×" for row in rows]),
+        line("  the text", [f"{row['text_bytes'] / 1e6:,.0f} MB" for row in rows]),
+        line("  ledger", disk("ledger")),
+        line("  LanceDB", disk("vectors")),
+        line("  file without a name", disk("unnamed")),
+        line("  embedding cache", disk("cache")),
+    ]
+
+
+def _start(start: dict[str, float]) -> str:
+    return f"{start['keyword']:.1f} / {start['hybrid']:.1f}"
+
+
+def _memory(memory: dict[str, float]) -> str:
+    return f"{memory['resident']:,.0f} / {memory['own']:,.0f}"
 
 
 def _save(result: dict[str, Any]) -> list[Row]:

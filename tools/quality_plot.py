@@ -18,12 +18,12 @@ def draw_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[f
     for place, name in enumerate(groups):
         middle = LEFT + wide * (place + 0.5)
         foot = HEIGHT - BOTTOM + 14
-        parts.append(_text(middle, foot, name, "end", f"rotate(-25 {middle:.0f} {foot})"))
+        parts.append(text(middle, foot, name, "end", f"rotate(-25 {middle:.0f} {foot})"))
         for number, values in enumerate(series.values()):
             left, top = middle - wide * 0.4 + bar * number, _height(values[place], 0.0)
             size = f'width="{bar - 1:.1f}" height="{HEIGHT - BOTTOM - top:.1f}"'
             parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" {size} fill="{COLOURS[number]}"/>')
-    return _picture(title, list(series), parts)
+    return picture(title, list(series), parts)
 
 
 def draw_lines(title: str, places: Sequence[int], series: Mapping[str, Sequence[float]]) -> str:
@@ -31,14 +31,14 @@ def draw_lines(title: str, places: Sequence[int], series: Mapping[str, Sequence[
     floor = min(9, *(int(value * 10) for values in series.values() for value in values)) / 10
     step = (WIDTH - LEFT - RIGHT) / len(places)
     across = [LEFT + step * (place + 0.5) for place in range(len(places))]
-    parts = [*_axis(floor), _text(WIDTH / 2, HEIGHT - BOTTOM + 42, "k", "middle")]
-    parts += [_text(x, HEIGHT - BOTTOM + 18, str(place), "middle") for x, place in zip(across, places, strict=True)]
+    parts = [*_axis(floor), text(WIDTH / 2, HEIGHT - BOTTOM + 42, "k", "middle")]
+    parts += [text(x, HEIGHT - BOTTOM + 18, str(place), "middle") for x, place in zip(across, places, strict=True)]
     for number, values in enumerate(series.values()):
         points = [(x, _height(value, floor)) for x, value in zip(across, values, strict=True)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[number]}" stroke-width="2.5"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{COLOURS[number]}"/>' for x, y in points]
-    return _picture(title, list(series), parts)
+    return picture(title, list(series), parts)
 
 
 def _height(value: float, floor: float) -> float:
@@ -50,19 +50,19 @@ def _axis(floor: float) -> Iterator[str]:
     for tenth in range(round(floor * 10), 11):
         y = _height(tenth / 10, floor)
         yield f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#e4e4e4"/>'
-        yield _text(LEFT - 8, y + 4, f"{tenth / 10:.1f}", "end")
+        yield text(LEFT - 8, y + 4, f"{tenth / 10:.1f}", "end")
 
 
-def _text(x: float, y: float, words: str, anchor: str, transform: str = "") -> str:
+def text(x: float, y: float, words: str, anchor: str, transform: str = "") -> str:
     turned = f' transform="{transform}"' if transform else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>{escape(words)}</text>'
 
 
-def _picture(title: str, names: Sequence[str], parts: Sequence[str]) -> str:
+def picture(title: str, names: Sequence[str], parts: Sequence[str]) -> str:
     legend, x = [], float(LEFT)
     for number, name in enumerate(names):
         legend.append(f'<rect x="{x:.1f}" y="32" width="12" height="12" fill="{COLOURS[number]}"/>')
-        legend.append(_text(x + 18, 42, name, "start"))
+        legend.append(text(x + 18, 42, name, "start"))
         x += 44 + 7 * len(name)
     return "\n".join(
         (

@@ -1,12 +1,14 @@
-"""The large memory and the many clients of ``make bench``, few and small, as a process with the real model."""
+"""The larger memories and the many clients of ``make bench``, few and small, as a process with the real model."""
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +30,9 @@ def cache(tmp_path: Path, default_model: Path, models_dir: Path) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path, cache: Path) -> Bench:
-    def run(chunks: int, *load: str) -> dict[str, Any]:
-        large = ["--large-only", "--large-chunks", str(chunks), "--queries", "8"]
-        words = [*(load or large), "--json", str(tmp_path / "out.json")]
+    def run(*words: str) -> dict[str, Any]:
         done = subprocess.run(
-            [sys.executable, ROOT / "tools/bench.py", *words],
+            [sys.executable, ROOT / "tools/bench.py", *words, "--json", str(tmp_path / "out.json")],
             env={**os.environ, "MEMORYD_PATHS__CACHE": str(cache)},
             capture_output=True,
             text=True,
@@ -46,34 +46,28 @@ def bench(tmp_path: Path, cache: Path) -> Bench:
     return run
 
 
-def test_every_kind_of_query_is_measured_beside_its_bare_embedding(bench: Bench) -> None:
-    result = bench(40)
-    assert result["large"]["chunks"] >= 40
-    kinds = result["large"]["kinds"]
-    assert len(kinds) == 6
-    for measured in kinds.values():
-        assert set(measured["stages_ms"]) == STAGES
-        assert min(measured["search_ms"]["p50"], measured["bare_ms"]["p50"], measured["cpu_ratio"]) > 0
-    (bar,) = result["bars"]
-    assert f"{result['large']['chunks']} chunks" in bar
-    assert result["bars"][bar] == (kinds["natural language"]["ratio"] <= 10)
-
-
-def test_memory_is_kept_for_the_next_run_and_made_anew_for_another_size(bench: Bench, cache: Path) -> None:
-    def notes() -> tuple[str, int]:
-        (folder,) = (cache / "bench").iterdir()  # one at a time
-        return folder.name, (folder / "notes").stat().st_ino
-
-    bench(20)
-    first = notes()
-    bench(20)
-    assert notes() == first
-    bench(30)
-    assert notes() != first
+def test_growth_is_measured_on_a_real_daemon_and_the_memory_is_kept(bench: Bench, cache: Path) -> None:
+    result = bench("--growth-only", "--growth-chunks", "40", "--queries", "8", "--growth-idle", "0")
+    (measured,) = result["growth"].values()
+    assert measured["chunks"] >= 40
+    for kind in measured["kinds"].values():
+        assert set(kind["stages_ms"]) == STAGES
+        assert min(kind["search_ms"]["p50"], kind["bare_ms"]["p50"], kind["cpu_ms"]) > 0
+    assert measured["index"]["cpu_ms"] > measured["index"]["bare_ms"] > 0
+    assert min(measured["disk"][store] for store in ("ledger", "vectors", "cache")) > 0
+    assert not measured["disk"]["cache_estimated"]
+    assert measured["limits"]["vectors"] == measured["passages"]
+    (folder,) = (path for path in (cache / "growth").iterdir() if path.is_dir())
+    made = json.loads((folder / "made.json").read_text())
+    assert (made["complete"], made["chunks"]) == (True, measured["chunks"])
+    with closing(sqlite3.connect(folder / "data/ledger.db")) as sql:
+        held = sql.execute("SELECT count(*) FROM chunks").fetchone()
+    assert held == (made["chunks"],), "what was added to measure with is gone again"
+    assert len(list((folder / "notes").rglob("*.md"))) == made["files"]
 
 
 def test_daemon_with_nothing_to_do_is_measured_by_thread_and_its_model_asleep(bench: Bench) -> None:
-    result = bench(0, "--idle-only", "--idle-seconds", "6", "--idle-chunks", "10")
+    result = bench("--idle-only", "--idle-seconds", "6", "--idle-chunks", "10")
     idle = result["idle"]
     assert idle["wakeups_a_minute"] == pytest.approx(
         sum(thread["wakeups_a_minute"] for thread in idle["threads"].values())
@@ -87,7 +81,7 @@ def test_daemon_with_nothing_to_do_is_measured_by_thread_and_its_model_asleep(be
 
 def test_crowd_gets_its_own_answers_while_everything_is_indexed_again(bench: Bench) -> None:
     result = bench(
-        0, "--load-only", "--connections", "50", "--load-chunks", "20", "--load-seconds", "2", "--load-rate", "10"
+        "--load-only", "--connections", "50", "--load-chunks", "20", "--load-seconds", "2", "--load-rate", "10"
     )
     for pace in ("paced", "flat_out"):
         for phase in ("idle", "indexing"):

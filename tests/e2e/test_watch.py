@@ -20,6 +20,7 @@ CLIENT_COMMANDS = [
     ["status", "--json"],
     ["status", "--prometheus"],
     ["search", "lighthouse"],
+    ["bench", "--json", "-n", "1"],
     ["get", "memory/a.md"],
     ["config", "show"],
     ["completion", "bash"],

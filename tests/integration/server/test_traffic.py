@@ -27,6 +27,7 @@ ASKED = {
         {"query": "keeper", "after": "2026-01-01", "before": "2026-12-31", "as_of": "2026-12-01", "explain": True},
         {"query": "keeper", "scope": "user:ann", "exclude": ["memory/b.md"], "workspace": "notes"},
         {"query": "keeper", "hyde": True},
+        {"query": "keeper", "cached": False},
     ],
     "why_not": [
         {"query": "lighthouse", "passage": "memory/a.md:1"},
@@ -55,6 +56,7 @@ REFUSED = {
         {"query": " "},
         {"query": 1},
         *({"query": "x", **more} for more in ({"limit": 0}, {"limit": 101}, {"limit": 1.5}, {"min_score": 2})),
+        *({"query": "x", **more} for more in ({"cached": 0},)),
         *({"query": "x", **more} for more in ({"explain": "yes"}, {"source": [1]}, {"settings": []}, {"nonsense": 1})),
     ],
     "get": [{}, {"path": ""}, {"path": "a", "from": 0}, {"path": ["a"]}],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from tests.support.fake_embedder import FakeEmbedder
@@ -35,8 +37,23 @@ def test_word_is_embedded_once_and_a_query_every_time() -> None:
     assert model.query_calls == 2
 
 
-def test_vectors_are_of_another_generation_than_the_models() -> None:
+def test_vectors_stand_in_the_models_place() -> None:
+    """A daemon that has the model takes them for its own, and embeds nothing anew."""
     model = FakeEmbedder()
-    identity = WordsEmbedder(model).identity
-    assert identity.fingerprint != model.identity.fingerprint
-    assert identity.dimension == model.identity.dimension
+    assert WordsEmbedder(model).identity == model.identity
+
+
+def test_words_are_known_in_the_next_run_with_the_same_model(tmp_path: Path) -> None:
+    first = WordsEmbedder(FakeEmbedder())
+    before = first.embed_documents(["frost on the trellis"])
+    first.remember(tmp_path / "words.npz")
+    model = FakeEmbedder()
+    again = WordsEmbedder(model)
+    again.recall(tmp_path / "words.npz")
+    assert np.allclose(again.embed_documents(["frost on the trellis"]), before)
+    assert model.texts == []
+    stranger = FakeEmbedder(fingerprint="another")
+    other = WordsEmbedder(stranger)
+    other.recall(tmp_path / "words.npz")
+    other.embed_documents(["frost"])
+    assert stranger.texts == ["frost"]
