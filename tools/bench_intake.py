@@ -177,18 +177,19 @@ def _split(text: str) -> int:
 
 def _rebuild(folder: Path) -> dict[str, Any]:
     """From the start of an engine whose vectors are gone until the last of them is back."""
-    written: list[tuple[float, int]] = []
+    written: list[tuple[float, float, int]] = []
     began, cpu = time.perf_counter(), time.process_time()
 
     def note(passages: int, computed: int) -> None:
         if computed:
             raise RuntimeError("a vector was not in the cache")
-        written.append((time.perf_counter(), passages))
+        written.append((time.perf_counter(), time.process_time(), passages))
 
     with _running(folder, lambda engine: setattr(engine.vectorizer, "on_written", note)):
-        cpu = time.process_time() - cpu
-    count, took = sum(passages for _, passages in written), written[-1][0] - began
-    return {"vectors": count, "commits": len(written), "seconds": took, "rate": count / took, "cpu_s": cpu}
+        pass
+    count, took = sum(passages for _, _, passages in written), written[-1][0] - began
+    used = written[-1][1] - cpu
+    return {"vectors": count, "commits": len(written), "seconds": took, "rate": count / took, "cpu_s": used}
 
 
 def _bare_write(folder: Path, portions: Sequence[tuple[list[int], list[int], Vectors]]) -> float:

@@ -130,6 +130,7 @@ def come_back(machine: Machine) -> None:
         daemon.kill()  # stopping well is another test's matter
 
 
+@pytest.mark.timeout(300)  # a job that meets six of them one after the other waits for 90 s in all
 @pytest.mark.parametrize("action", ["error", "full"])
 def test_every_boundary_failing_once_loses_nothing(machine: Machine, action: str) -> None:
     """Each boundary raises what its library would, a different one each time; each is tried again."""
@@ -146,6 +147,7 @@ def test_every_boundary_failing_once_loses_nothing(machine: Machine, action: str
             daemon.wait_for("lighthouse", *(f"memory/{action}{earlier}.md" for earlier in range(number + 1)))
         eventually(lambda: not daemon.health(), what="all is well again")
         tidy(daemon)
+        eventually(lambda: not daemon.health() and not daemon.call("status")["queue"]["depth"], 200, "nothing is left")
         check_after(machine, daemon)
         failed = {event["point"] for event in daemon.events("failpoint")}
         assert {"vectors.upsert.before", "generation.mark.before", "cache.keep.before"} <= failed
