@@ -96,7 +96,8 @@ def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel, idl
                 daemon.client.call("search", {**ask, "cached": False})
             asked = list(kinds) if memory.wanted == KINDS_AT else [NATURAL, CJK]
             searched = {kind: measure_kind(daemon, bare, kinds[kind]) for kind in asked}
-            alone = {kind: _ask_keywords(daemon, kinds[kind]) for kind in (NATURAL, CJK)}
+            others = _make_queries(queries, seed=16)  # of those above FTS5's answers may be kept
+            alone = {kind: _ask_keywords(daemon, others[kind]) for kind in (NATURAL, CJK)}
             time.sleep(idle_s)
             held = {"resident": daemon.memory_mb("VmRSS"), "own": daemon.memory_mb("RssAnon")}
             unnamed = nameless_bytes(daemon.pid, memory.data)
@@ -159,8 +160,8 @@ def _ask_keywords(daemon: Daemon, asks: Sequence[Ask]) -> dict[str, float]:
     return spread(times)
 
 
-def _make_queries(count: int) -> dict[str, list[Ask]]:
-    writer = Writer(seed=15)
+def _make_queries(count: int, seed: int = 15) -> dict[str, list[Ask]]:
+    writer = Writer(seed)
     few = max(1, count // 4)
 
     def natural(times: int, **filters: Any) -> list[Ask]:

@@ -21,7 +21,7 @@ from memoryd.store.precision import restore
 from memoryd.store.protocols import Vectors
 from memoryd.store.search.query import build_query
 
-PLACES = {"chunk_words": 6000, "chunks_fts": 3000}  # that the legs look at, as the search has it
+PLACES = {"chunk_words": 4000, "chunks_fts": 1500}  # that the legs look at, as the search has it
 CANDIDATES = 100
 ASKED = 400  # passages
 QUERIES = 60

@@ -81,8 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
 # -- queries ----------------------------------------------------------------------------------------------
 
 
-def _queries(arguments: argparse.Namespace, status: dict[str, Any]) -> list[str]:
-    """Those that were given, over and over; or drawn ones."""
+def _queries(arguments: argparse.Namespace, status: dict[str, Any]) -> list[tuple[str, str]]:
+    """Those that were given, over and over, or drawn ones: one for the whole search, and one for words alone.
+
+    Drawn, these are two: what was found out about the words of the first may be kept, and help with them.
+    """
+    count = arguments.count + _WARM_UP
     given = list(arguments.query)
     if arguments.queries:
         try:
@@ -93,12 +97,12 @@ def _queries(arguments: argparse.Namespace, status: dict[str, Any]) -> list[str]
         if not given:
             raise InvalidParams(f"{arguments.queries} has no query.", hint="Write one on each line.")
     if given:
-        return [given[place % len(given)] for place in range(arguments.count + _WARM_UP)]
+        return [(given[place % len(given)],) * 2 for place in range(count)]
     random = Random(arguments.seed)  # noqa: S311 - nothing is secret here
-    drawn = draw_queries(list(_texts(status, random)), arguments.count + _WARM_UP, random)
+    drawn = draw_queries(list(_texts(status, random)), 2 * count, random)
     if not drawn:
         raise NotFound("No words could be drawn from your notes.", hint="Name queries: memoryd bench QUERY …")
-    return drawn
+    return list(zip(drawn[:count], drawn[count:], strict=True))
 
 
 def _texts(status: dict[str, Any], random: Random) -> Iterator[str]:
@@ -116,13 +120,13 @@ def _texts(status: dict[str, Any], random: Random) -> Iterator[str]:
 # -- asking -----------------------------------------------------------------------------------------------
 
 
-def _measure(client: Client, queries: Sequence[str], *, shown: bool) -> tuple[list[Sample], bool]:
+def _measure(client: Client, queries: Sequence[tuple[str, str]], *, shown: bool) -> tuple[list[Sample], bool]:
     """A sample a query, and whether somebody had enough of it."""
     samples: list[Sample] = []
     try:
         with console(stderr=True).status("Asking …") if shown else nullcontext() as told:
-            for place, query in enumerate(queries):
-                sample = _ask(client, query)
+            for place, (query, other) in enumerate(queries):
+                sample = _ask(client, query, other)
                 if place >= _WARM_UP:
                     samples.append(sample)
                 if told:
@@ -132,11 +136,11 @@ def _measure(client: Client, queries: Sequence[str], *, shown: bool) -> tuple[li
     return samples, False
 
 
-def _ask(client: Client, query: str) -> Sample:
-    """The whole search, and by turns with it the same query by meaning alone and by words alone."""
+def _ask(client: Client, query: str, other: str) -> Sample:
+    """The whole search, and by turns with it the same query by meaning alone and the other one by words alone."""
     whole, answer = _timed(client, {"query": query, "cached": False, "explain": True})
     _, meaning = _timed(client, {"query": query, "cached": False, "explain": True, "settings": _MEANING_ALONE})
-    keywords, _ = _timed(client, {"query": query, "settings": _KEYWORDS_ALONE})
+    keywords, _ = _timed(client, {"query": other, "settings": _KEYWORDS_ALONE})
     return Sample(
         whole_ms=whole,
         daemon_ms=answer["took_ms"],

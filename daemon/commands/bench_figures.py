@@ -24,7 +24,7 @@ class Sample:
     daemon_ms: float  # of that, inside the daemon
     stages_ms: Mapping[str, float]
     embedding_ms: float | None  # of the same query, while nothing else was done for it; None: it was not embedded
-    keywords_ms: float  # the same query by words alone
+    keywords_ms: float  # a query by words alone
     degraded: str | None  # why the search was not whole
 
 
