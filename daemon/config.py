@@ -275,7 +275,7 @@ class Search:
     limit: int = field(default=6, metadata=about("Hits returned unless the caller asks otherwise.", 1, 100))
     min_score: float = field(default=0.05, metadata=about("Hits that score less are left out; 0: none.", 0, 1))
     abstain: float = field(
-        default=0.1,
+        default=0.08,
         metadata=about(
             "If even the best candidate is less relevant, the answer is empty and says why; 0: never. "
             "A query with a min_score of its own is not held to it.",

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from memoryd.store.search.answer import Absence, Candidate, Hit, Lost
+from memoryd.store.folding import fold
+from memoryd.store.search.answer import Absence, Candidate, Hit, Lost, Weight
+
+_FAR = 0.4  # of what nonsense gets from the vectors: a query that gets less is about nothing that is written here
+_READS = 0.7  # the spread of a script that the model can read: in others its vectors say nothing either way
+_NAMED = 3  # words at most
+_SURER = 2.5  # times as relevant must an answer be to a query that is so far from everything
+
+
+def least_relevance(abstain: float, vector: Weight | None, spread: float) -> float:
+    """What the best candidate must reach to be taken for an answer: more where the vectors find nothing at all."""
+    far = vector is not None and vector.best < _FAR * vector.noise and spread >= _READS
+    return abstain * _SURER if far else abstain
 
 
 def is_absent(candidates: Sequence[Candidate], least: float) -> bool:
@@ -21,23 +34,39 @@ def _best_word(candidate: Candidate) -> float:
 
 
 def explain_absence(
-    hits: Sequence[Hit], lost: Sequence[Lost], min_score: float, abstain: float, *, filtered: bool, limit: int
+    hits: Sequence[Hit],
+    lost: Sequence[Lost],
+    min_score: float,
+    least: float,
+    *,
+    filtered: bool,
+    limit: int,
+    unknown: Sequence[str] = (),
 ) -> Absence | None:
+    """``least``: the relevance that was asked for; ``unknown``: the query's words that stand nowhere."""
     if hits or limit == 0:
         return None
+    named = " or ".join(f"“{word}”" for word in unknown[:_NAMED])
     best = max((each.candidate.score for each in lost), default=0.0)
     if best > 0:
         count = f"the best of {len(lost)} candidates" if len(lost) > 1 else "the only candidate"
         relevance = max(_best_word(each.candidate) for each in lost)
         below = (
-            f"has a relevance of {relevance:.3f}, less than {abstain:g} (search.abstain)"
+            f"has a relevance of {relevance:.3f}, less than {least:g} (search.abstain)"
             if lost[0].stage == "abstain"
             else f"scores {best:.2f}, less than min_score {min_score:.2f}"
         )
+        said = f"nothing here mentions {named}; " if named else ""
         return Absence(
-            f"{count} {below}: nothing here seems to answer this",
+            f"{said}{count} {below}: nothing here seems to answer this",
             "Ask in other words, or with a min_score of 0 to see what there is",
             best,
         )
     where = "among what the filters leave" if filtered else "in this memory"
     return Absence(f"nothing {where} has these words or this meaning", None, 0.0)
+
+
+def as_typed(words: Sequence[str], query: str) -> list[str]:
+    """Words of the index as the user spelled them."""
+    typed = {fold(word): word for word in re.findall(r"\w+", query)}
+    return [typed.get(word, word) for word in words]

@@ -13,7 +13,7 @@ from memoryd.store.database import Database
 from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
-from memoryd.store.search.absence import explain_absence, is_absent
+from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, RerankReport
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import apply_decay
@@ -30,7 +30,7 @@ from memoryd.store.search.hypothesis import (
 from memoryd.store.search.legs import Ranking, Sought, passages_of, seek_passages, trigram_leg, vector_leg, words_leg
 from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
-from memoryd.store.search.rarity import Written
+from memoryd.store.search.rarity import Written, unknown_words
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 from memoryd.store.search.rerank import rerank, wants_rerank
 from memoryd.store.search.visibility import Visible, find_visible
@@ -105,10 +105,13 @@ def search(
             candidates = apply_decay(sql, candidates, query.today, settings.decay)
             index = sought.index if sought else None
             candidates = put_newer_first(sql, candidates, index, noise.floor, settings.decay)
-            if query.min_score is None and noise.shares and is_absent(candidates, settings.abstain):
+            least = least_relevance(settings.abstain, weights.get("vector"), noise.spread)
+            if query.min_score is None and noise.shares and is_absent(candidates, least):
                 lost = [Lost(candidate, "abstain") for candidate in candidates]
             else:
                 hits, lost = select_hits(sql, candidates, query, settings, index)
+
+        nowhere = [] if hits else as_typed(unknown_words(sql, keywords), query.text)
 
     limit = settings.limit if query.limit is None else query.limit
     min_score = settings.min_score if query.min_score is None else query.min_score
@@ -123,7 +126,7 @@ def search(
         candidates={leg: len(ranking) for leg, ranking in rankings.items()},
         weights=weights,
         lost=lost,
-        absence=explain_absence(hits, lost, min_score, settings.abstain, filtered=filtered, limit=limit),
+        absence=explain_absence(hits, lost, min_score, least, filtered=filtered, limit=limit, unknown=nowhere),
         hyde=hyde,
         rerank=reading,
         embedding=embedding,

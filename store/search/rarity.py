@@ -11,8 +11,10 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memoryd.store.folding import is_unspaced
 from memoryd.store.search.noise import script_of
 from memoryd.store.search.postings import count_chunks
+from memoryd.store.search.query import KeywordQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,12 @@ def count_phrases(
     """How many chunks have each phrase. Those that more than ``most`` have are counted no further."""
     chunks = _count_rows(sql, index)
     return [make_phrase(text, count_chunks(sql, index, text, most + 1), chunks, written) for text in texts]
+
+
+def unknown_words(sql: sqlite3.Connection, query: KeywordQuery) -> list[str]:
+    """The query's words that no chunk has. Of scripts without spaces none: what is asked for there are pairs."""
+    asked = zip(query.words, query.word_phrases, strict=True)
+    return [word for word, text in asked if not is_unspaced(word) and not count_chunks(sql, "chunk_words", text, 1)]
 
 
 def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) -> Phrase:

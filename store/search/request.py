@@ -52,7 +52,7 @@ class SearchSettings:
 
     limit: int = 6
     min_score: float = 0.05
-    abstain: float = 0.1  # relevance: if even the best candidate has less, the memory has no answer; 0 = never
+    abstain: float = 0.08  # relevance: if even the best candidate has less, the memory has no answer; 0 = never
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
     fusion: Fusion = "weighted"
     adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from

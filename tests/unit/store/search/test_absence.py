@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from memoryd.store.search.absence import explain_absence, is_absent
-from memoryd.store.search.answer import Candidate, Lost, RerankStep, Stage
+import pytest
+
+from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
+from memoryd.store.search.answer import Candidate, Lost, RerankStep, Stage, Weight
 
 
 def lost(score: float, stage: Stage = "min_score") -> Lost:
@@ -57,3 +59,28 @@ def test_the_rerankers_doubt_makes_no_answer_absent_and_its_word_makes_one_prese
     absence = explain_absence([], [Lost(doubted, "abstain")], 0.05, 0.2, filtered=False, limit=6)
     assert absence
     assert "a relevance of 0.150, less than 0.2" in absence.reason
+
+
+def test_a_query_that_is_far_from_everything_is_answered_by_what_is_surely_relevant() -> None:
+    far = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
+    assert least_relevance(0.08, far, spread=0.8) == pytest.approx(0.2)
+    assert least_relevance(0.0, far, spread=0.8) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("vector", "spread"),
+    [
+        (Weight(prior=1.0, noise=0.3, best=0.2, value=0.5), 0.8),  # as near as nonsense may come
+        (Weight(prior=1.0, noise=0.3, best=0.1, value=0.5), 0.5),  # a script that the model does not read
+        (None, 0.8),  # there are no vectors
+    ],
+)
+def test_where_the_vectors_cannot_tell_the_usual_relevance_is_enough(vector: Weight | None, spread: float) -> None:
+    assert least_relevance(0.08, vector, spread) == 0.08
+
+
+def test_words_that_stand_nowhere_are_named_as_they_were_typed() -> None:
+    words = as_typed(["kafka", "ora"], "what about Kafka, ORA-01555?")
+    absence = explain_absence([], [lost(0.07, "abstain")], 0.05, 0.08, filtered=False, limit=6, unknown=words)
+    assert absence
+    assert absence.reason.startswith("nothing here mentions “Kafka” or “ORA”; the only candidate has a relevance")
