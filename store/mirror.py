@@ -28,7 +28,7 @@ EXACT_ROWS = 200_000
 ALIKE = 20_000  # rows that are looked at beyond their signs, where there are more than EXACT_ROWS
 _FIRST_ROWS = 1024
 _ALIKE_A_MATCH = 50  # and for each match that is wanted
-_SAMPLED = 16  # one row of so many tells well enough how many are how alike
+_SAMPLE = 100_000  # rows that tell well enough how many are how alike
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
@@ -163,8 +163,8 @@ class Mirror:
         """The rows whose signs differ least from the query's: about as many as are wanted, or more."""
         signs = np.packbits(vector > 0)
         differing = self._over(rows, lambda part: differing_bits(signs, _pick(self._signs, part)))
-        sample = np.cumsum(np.bincount(differing[::_SAMPLED]))
-        most = int(np.searchsorted(sample, wanted / _SAMPLED))
+        step = max(1, len(differing) // _SAMPLE)
+        most = int(np.searchsorted(np.cumsum(np.bincount(differing[::step])), wanted / step))
         return _those(rows, differing <= most)
 
     def _not_ruled_out(self, vector: Vectors, limit: int, rows: Rows | slice) -> Rows:

@@ -64,7 +64,8 @@ def test_real_model_gives_its_memory_back_and_wakes_for_a_query_and_for_a_save(
         assert memory.status()["embedder"]["asleep"] is None
 
         fall_asleep(engine)
-        memory.write("memory/animals.md", "# Animals\n\nOur puppy was vaccinated by the veterinarian on Tuesday.\n")
+        vaccinated = "Our puppy was vaccinated by the veterinarian on Tuesday, and slept for the rest of the day.\n"
+        memory.write("memory/animals.md", f"# Animals\n\n{vaccinated * 4}")  # more than a question has: all threads
         memory.look()
         totals = engine.documents.totals("notes", 1)
         assert totals.vectors == totals.passages

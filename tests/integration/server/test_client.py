@@ -26,10 +26,17 @@ def misbehaving(tmp_path):
     listener.bind(str(path))
     listener.listen()
     threads = []
+    taken = []  # for each server whether it has its connection: the first comes before the second
 
     def answer_with(*pieces, close=True):
+        before = taken[-1] if taken else None
+        taken.append(mine := threading.Event())
+
         def serve():
+            if before:
+                before.wait(20)
             connection, _ = listener.accept()
+            mine.set()
             with connection:
                 connection.recv(65536)
                 for piece in pieces:
