@@ -72,10 +72,10 @@ def live(folder: Path) -> None:
         index = engine.semantics.index()
         assert isinstance(index, LanceVectors)
         index.rewrite()  # the lane that does it otherwise has nothing to do
-    memory.configure(embedder=replace(memory.config.embedder, precision="int8"))
+    memory.configure(embedder=replace(memory.config.embedder, precision="float32"))
     with memory.running() as engine:
         memory.settle()
-        eventually(lambda: _is_done(engine) and not engine.semantics.convertible(), what="vectors are kept in 8 bits")
+        eventually(lambda: _is_done(engine) and not engine.semantics.convertible(), what="vectors are kept in 32 bits")
     _stop_while_it_embeds(folder)
 
 
