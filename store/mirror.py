@@ -2,7 +2,7 @@
 
 Of 35,000 rows float32 takes 54 MB and numpy 5 ms, float16 27 MB and 2.5 ms, int8 13 MB and 1 ms: so int8 is searched,
 and every row that it cannot rule out, by the bound of its error, is compared in float32. The answer is float32's.
-Of more rows than ``EXACT_ROWS`` only those are compared whose signs are most like the query's (48 bytes a row).
+Of more rows than ``EXACT_ROWS`` only those are compared whose sketches are most like the query's (``sketches``).
 """
 
 from __future__ import annotations
@@ -10,35 +10,36 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryd.store.kernels import Bits, differing_bits, products
+from memoryd.store.kernels import products
 from memoryd.store.precision import Precision, Small, enlarge, scales, shrink
 from memoryd.store.protocols import Match, Vectors
 from memoryd.store.row_file import RowFile
+from memoryd.store.sketches import Sketcher
 
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
-EXACT_ROWS = 200_000
-ALIKE = 20_000  # rows that are looked at beyond their signs, where there are more than EXACT_ROWS
+EXACT_ROWS = 60_000
+ALIKE = 4000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS
 _FIRST_ROWS = 1024
-_ALIKE_A_MATCH = 50  # and for each match that is wanted
-_SAMPLE = 100_000  # rows that tell well enough how many are how alike
+_ALIKE_A_MATCH = 10  # and for each match that is wanted
+_SAMPLE = 50_000  # rows that tell well enough how many are how alike, or which way vectors point
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
 _PORTION = 8192  # rows that are compared in float32 at once
 
 
-def near(vectors: Vectors, vector: Vectors) -> list[float]:
+def near(vectors: Vectors, vector: Vectors) -> Vectors:
     """The cosine of each row. A matrix product would round equal rows differently, by where they stand."""
-    cosines: list[float] = np.einsum("ij,j->i", vectors, vector).tolist()
-    return cosines
+    return np.einsum("ij,j->i", vectors, vector)
 
 
 class Mirror:
@@ -63,7 +64,8 @@ class Mirror:
         self._small: Small = np.empty((capacity, dimension), np.int8)
         self._scales: Vectors = np.empty(capacity, np.float32)
         self._errors: Vectors = np.empty(capacity, np.float32)  # the distance between a vector and its 8 bits
-        self._signs: Bits = np.empty((capacity, (dimension + 7) // 8), np.uint8)
+        self._sketcher: Sketcher | None = None  # None while every row is compared
+        self._sketches: Small = np.empty((0, 0), np.int8)
         self._whole = RowFile(dimension, folder, capacity) if precision == "float32" else None
         self._likely = min(1.0, _DEVIATIONS / math.sqrt(dimension))
 
@@ -81,14 +83,17 @@ class Mirror:
         steps = scales(vectors)
         lost = vectors - small * steps[:, None]
         errors = np.sqrt(np.einsum("ij,ij->i", lost, lost))
-        signs = np.packbits(small > 0, axis=1)
+        if self._sketcher is None and len(self._rows) + len(ids) > self._exact_rows:
+            self._sketch_all(small)
+        sketches = self._sketcher.sketch(small) if self._sketcher else None
         with self._lock:
             rows = np.array([self._rows.setdefault(identity, len(self._rows)) for identity in ids], np.int64)
             self._reserve(len(self._rows))
             self._ids[rows] = ids
             self._documents[rows] = [self._places.setdefault(each, len(self._places)) for each in documents]
             self._small[rows], self._scales[rows], self._errors[rows] = small, steps, errors
-            self._signs[rows] = signs
+            if sketches is not None:
+                self._sketches[rows] = sketches
             if self._whole is not None:
                 self._whole.write(rows, vectors)
 
@@ -105,8 +110,10 @@ class Mirror:
                     self._rows[int(self._ids[row])] = row
 
     def _move(self, source: int, target: int) -> None:
-        for column in (self._ids, self._documents, self._small, self._scales, self._errors, self._signs):
+        for column in (self._ids, self._documents, self._small, self._scales, self._errors):
             column[target] = column[source]
+        if self._sketcher:
+            self._sketches[target] = self._sketches[source]
         if self._whole is not None:
             self._whole.write(np.array([target]), self._whole.take(np.array([source])))
 
@@ -115,10 +122,24 @@ class Mirror:
             return
         capacity = max(count, 2 * len(self._ids))
         self._ids, self._documents = _longer(self._ids, capacity), _longer(self._documents, capacity)
-        self._small, self._signs = _longer(self._small, capacity), _longer(self._signs, capacity)
+        self._small = _longer(self._small, capacity)
+        if self._sketcher:
+            self._sketches = _longer(self._sketches, capacity)
         self._scales, self._errors = _longer(self._scales, capacity), _longer(self._errors, capacity)
         if self._whole is not None:
             self._whole.reserve(capacity)
+
+    def _sketch_all(self, new: Small) -> None:
+        """From now on rows have sketches: made before the lock is taken, for only who writes changes rows."""
+        held = self._small[: len(self._rows)]
+        step = max(1, (len(held) + len(new)) // _SAMPLE)
+        sketcher = Sketcher(np.concatenate([held[::step], new[::step]]))
+        sketches = np.empty((len(self._ids), sketcher.dimension), np.int8)
+        for start in range(0, len(held), _PORTION):
+            part = held[start : start + _PORTION]
+            sketches[start : start + len(part)] = sketcher.sketch(part)
+        with self._lock:
+            self._sketcher, self._sketches = sketcher, sketches
 
     # -- searching ----------------------------------------------------------------------------------------
 
@@ -128,27 +149,27 @@ class Mirror:
             return []
         with self._lock:
             rows = self._rows_of(documents)
-            if _count(rows) > self._exact_rows:
-                rows = self._most_alike(vector, max(self._alike, _ALIKE_A_MATCH * limit), rows)
+            if self._sketcher and _count(rows) > self._exact_rows:
+                rows = self._most_alike(self._sketcher, vector, max(self._alike, _ALIKE_A_MATCH * limit), rows)
             rows = self._not_ruled_out(vector, limit, rows)
             best, exact = self._compare_whole(vector, limit, rows)
             ids = self._ids[best]
         # Ties go by id: the same vectors give the same answer, whatever was written and deleted before.
         order = np.lexsort((ids, -exact))[:limit]
-        return [Match(int(ids[place]), float(exact[place])) for place in order]
+        return list(map(Match, ids[order].tolist(), exact[order].tolist()))
 
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
-        return dict(zip(*self._take(ids), strict=True))
-
-    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
-        held, vectors = self._take(ids)
-        return dict(zip(held, near(vectors, vector), strict=True))
-
-    def _take(self, ids: Collection[int]) -> tuple[list[int], Vectors]:
-        """Those of the ids that are held, and their vectors."""
         with self._lock:
             rows = {identity: row for identity in ids if (row := self._rows.get(identity)) is not None}
-            return list(rows), self._read(np.array(list(rows.values()), np.int64))
+            return dict(zip(rows, self._read(np.array(list(rows.values()), np.int64)), strict=True))
+
+    def cosines(self, ids: Sequence[int], vector: Vectors) -> Vectors:
+        with self._lock:
+            rows = np.fromiter(map(self._rows.get, ids, repeat(-1)), np.int64, len(ids))
+            held = rows >= 0
+            cosines = np.full(len(ids), np.nan, np.float32)
+            cosines[held] = self._near(rows[held], vector)
+        return cosines
 
     def _rows_of(self, documents: Collection[int] | None) -> Rows | slice:
         count = len(self._rows)
@@ -159,13 +180,13 @@ class Mirror:
         wanted[-1] = False  # the place of documents that are not there
         return np.flatnonzero(wanted[self._documents[:count]])
 
-    def _most_alike(self, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows:
-        """The rows whose signs differ least from the query's: about as many as are wanted, or more."""
-        signs = np.packbits(vector > 0)
-        differing = self._over(rows, lambda part: differing_bits(signs, _pick(self._signs, part)))
-        step = max(1, len(differing) // _SAMPLE)
-        most = int(np.searchsorted(np.cumsum(np.bincount(differing[::step])), wanted / step))
-        return _those(rows, differing <= most)
+    def _most_alike(self, sketcher: Sketcher, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows:
+        """The rows whose sketches are most like the query's: about as many as are wanted."""
+        query = sketcher.sketch(shrink(vector[None]))[0]
+        likeness = self._over(rows, lambda part: products(query, _pick(self._sketches, part)))
+        sample = likeness[:: max(1, len(likeness) // _SAMPLE)]
+        place = max(0, len(sample) - max(1, wanted * len(sample) // len(likeness)))
+        return _those(rows, likeness >= np.partition(sample, place)[place])
 
     def _not_ruled_out(self, vector: Vectors, limit: int, rows: Rows | slice) -> Rows:
         """The rows that may be among the nearest, as far as 8 bits can tell."""
@@ -181,23 +202,25 @@ class Mirror:
         bar = np.partition(cosines - slack, -limit)[-limit]
         return _those(rows, cosines + slack >= bar)
 
-    def _compare_whole(self, vector: Vectors, limit: int, rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
-        """At least the nearest of the rows, and their cosines.
-
-        A matrix product rounds equal rows differently, by where they stand; row by row they are equal again.
-        """
+    def _compare_whole(self, vector: Vectors, limit: int, rows: Rows) -> tuple[Rows, Vectors]:
+        """At least the nearest of the rows, and their cosines."""
         best: list[Rows] = [np.empty(0, np.int64)]
-        exact: list[NDArray[np.float64]] = [np.empty(0, np.float64)]
+        exact: list[Vectors] = [np.empty(0, np.float32)]
         for start in range(0, len(rows), _PORTION):
             part = rows[start : start + _PORTION]
-            vectors = self._read(part)
+            cosines = self._near(part, vector)
             if len(part) > limit:
-                cosines = np.einsum("ij,j->i", vectors, vector)
-                chosen = cosines >= np.partition(cosines, -limit)[-limit] - _ROUNDING
-                part, vectors = part[chosen], vectors[chosen]
+                chosen = cosines >= np.partition(cosines, -limit)[-limit]
+                part, cosines = part[chosen], cosines[chosen]
             best.append(part)
-            exact.append(np.multiply(vectors, vector, dtype=np.float64).sum(axis=1))
+            exact.append(cosines)
         return np.concatenate(best), np.concatenate(exact)
+
+    def _near(self, rows: Rows, vector: Vectors) -> Vectors:
+        """The cosine of each of these vectors, as they are kept."""
+        if self._whole is None:
+            return near(self._small[rows].astype(np.float32), vector) * self._scales[rows]
+        return near(self._whole.take(rows), vector)
 
     def _read(self, rows: Rows) -> Vectors:
         """A copy of these vectors, as they are kept: rows move when others are deleted."""

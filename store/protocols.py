@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +79,7 @@ class Reranker(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A passage that the vector search found."""
 
     passage_id: int
@@ -115,8 +114,8 @@ class VectorIndex(Protocol):
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
         """The vectors of these passages, as far as they are held; copies, of length 1."""
 
-    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
-        """How near each of these passages is, as far as they are held; equal vectors are equally near."""
+    def cosines(self, ids: Sequence[int], vector: Vectors) -> Vectors:
+        """How near each of these passages is, not a number if it is not held; equal vectors are equally near."""
 
     def ids(self) -> set[int]: ...
 

@@ -160,7 +160,7 @@ class LanceVectors:
             cosines = np.concatenate([cosines, near(kept_vectors(rows, self._dimension), vector)])
             best = np.lexsort((ids, -cosines))[:limit]
             ids, cosines = ids[best], cosines[best]
-        return [Match(identity, cosine) for identity, cosine in zip(ids.tolist(), cosines.tolist(), strict=True)]
+        return list(map(Match, ids.tolist(), cosines.tolist()))
 
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
         mirror = self._mirror
@@ -174,12 +174,13 @@ class LanceVectors:
         )
         return dict(zip(rows["id"].to_pylist(), kept_vectors(rows, self._dimension), strict=True))
 
-    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
+    def cosines(self, ids: Sequence[int], vector: Vectors) -> Vectors:
         mirror = self._mirror
         if mirror is not None:
             return mirror.cosines(ids, vector)
         held = self.vectors(ids)
-        return dict(zip(held, near(np.stack(list(held.values())), vector), strict=True)) if held else {}
+        unknown = np.full(self._dimension, np.nan, np.float32)
+        return near(np.stack([held.get(identity, unknown) for identity in ids]), vector) if ids else np.empty(0)
 
     def ids(self) -> set[int]:
         rows = self._look(lambda: self._table.search().select(["id"]).to_arrow())

@@ -70,7 +70,7 @@ def measure(seeds: Vectors, rows: int, *, mirror_only: bool) -> None:
     for precision in PRECISIONS:
         with TemporaryDirectory() as folder:
             mirror = fill(Mirror(dimension, precision, folder=Path(folder), capacity=rows), made_of(seeds, rows))
-            name = f"mirror of {precision}" + ("" if rows <= EXACT_ROWS else ", signs")
+            name = f"mirror of {precision}" + ("" if rows <= EXACT_ROWS else ", sketches")
             held = sum(column.nbytes for column in vars(mirror).values() if isinstance(column, np.ndarray))
             tell(name, held, queries, best, partial(ask_mirror, mirror))
 

@@ -19,6 +19,9 @@ class LegRank(NamedTuple):
     passage: int | None = None  # ordinal of the best passage, where the leg knows it
 
 
+Ranking = dict[int, LegRank]  # what a leg brings: chunk id -> place, best first
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """What a leg counts for one query, and why."""

@@ -19,7 +19,8 @@ from memoryd.store.database import Database
 from memoryd.store.folding import is_run, split_runs
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.legs import seek_passages, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import trigram_leg, words_leg
+from memoryd.store.search.nearness import seek_passages, vector_leg
 from memoryd.store.search.noise import NOISE_VERSION, Noise, count_letters, noise_record, script_of
 from memoryd.store.search.query import build_query
 from memoryd.store.search.rarity import Written

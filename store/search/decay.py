@@ -32,9 +32,9 @@ def apply_decay(sql: sqlite3.Connection, candidates: list[Candidate], today: dat
     dates = _read_dates(sql, [candidate.chunk_id for candidate in candidates])
     ages = {dated: _age(*dated, today, decay) for dated in set(dates.values())}
     aged = []
-    for candidate in candidates:
-        age, factor = ages[dates[candidate.chunk_id]]
-        aged.append(candidate._replace(age_days=age, decay=factor))
+    for chunk, legs, fused, relevance, _, _, read, *_ in candidates:
+        age, factor = ages[dates[chunk]]
+        aged.append(Candidate(chunk, legs, fused, relevance, factor, age, read))
     return sorted(aged, key=lambda candidate: -candidate.score)
 
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Set
+from heapq import nlargest
+from operator import attrgetter
 
 from memoryd.store.search.answer import Candidate, LegRank, Weight
 from memoryd.store.search.noise import Noise
@@ -51,10 +53,10 @@ def weigh_legs(
 
 def standout(ranking: Mapping[int, LegRank]) -> float:
     """How far the best chunk stands out from those that come after it, as a part of its share."""
-    shares = sorted((place.share for place in ranking.values()), reverse=True)
+    shares = nlargest(_CROWD, [place.share for place in ranking.values()])
     if not shares or shares[0] <= 0:
         return 0.0
-    return 1 - (shares[_CROWD - 1] if len(shares) >= _CROWD else 0.0) / shares[0]
+    return 1 - (shares[-1] if len(shares) == _CROWD else 0.0) / shares[0]
 
 
 def _trust(apart: float, spread: float) -> float:
@@ -76,24 +78,29 @@ def fuse(
     alone. With one leg the order is that leg's own.
     """
     places: dict[int, dict[str, LegRank]] = {}
+    worth: dict[int, float] = {}
     for leg, ranking in rankings.items():
+        weight = weights[leg]
         for chunk, place in ranking.items():
-            places.setdefault(chunk, {})[leg] = place
-    candidates = []
+            share = place.share if fusion == "weighted" else (k + 1) / (k + place.rank)
+            if chunk in worth:
+                places[chunk][leg] = place
+                worth[chunk] += weight * share
+            else:
+                places[chunk] = {leg: place}
+                worth[chunk] = weight * share
     total = sum(weights[leg] for leg in rankings)
-    silent = unknown or {}
-    for chunk, legs in places.items():
-        judged = total - sum(weights[leg] for leg, chunks in silent.items() if chunk in chunks and leg not in legs)
-        worth = sum(weights[leg] * _worth(place, fusion, k) for leg, place in legs.items())
-        if worth > 0:  # a leg may rank what it sees nothing in
-            candidates.append(Candidate(chunk, legs, worth / judged))
+    judged = dict.fromkeys(worth, total)
+    for leg, chunks in (unknown or {}).items():
+        for chunk in chunks:
+            if chunk in places and leg not in places[chunk]:
+                judged[chunk] -= weights[leg]
+    # A leg may rank what it sees nothing in.
+    candidates = [Candidate(chunk, legs, worth[chunk] / judged[chunk]) for chunk, legs in places.items() if worth[chunk]]
     # Ties stay in the order in which the legs brought them: the first leg wins, and ids do not matter, which
     # are others after a rebuild.
-    return sorted(candidates, key=lambda candidate: -candidate.fused)
-
-
-def _worth(place: LegRank, fusion: Fusion, k: float) -> float:
-    return place.share if fusion == "weighted" else (k + 1) / (k + place.rank)
+    candidates.sort(key=attrgetter("fused"), reverse=True)
+    return candidates
 
 
 def calibrate(candidates: list[Candidate], weights: Mapping[str, Weight], fusion: Fusion) -> list[Candidate]:
@@ -108,7 +115,7 @@ def calibrate(candidates: list[Candidate], weights: Mapping[str, Weight], fusion
     noise = sum(weight.value * weight.noise for weight in weights.values()) / total if total > 0 else 0.0
     bend = math.log(1 - NOISE_SCORE) / math.log(1 - min(max(noise, 0.02), 0.95)) if noise > 0 else 1.0
     if fusion == "weighted":
-        return [candidate._replace(relevance=_bent(candidate.fused, bend)) for candidate in candidates]
+        return [Candidate(chunk, legs, fused, _bent(fused, bend)) for chunk, legs, fused, *_ in candidates]
     values = {leg: weight.value for leg, weight in weights.items()}
     rankings = {leg: {c.chunk_id: c.legs[leg] for c in candidates if leg in c.legs} for leg in weights}
     best = _bent(fuse(rankings, values, "weighted", 1)[0].fused, bend)

@@ -1,42 +1,32 @@
-"""The legs: each brings chunks in its own order, best first, from the documents that the query may see.
+"""The keyword legs: each brings chunks in its own order, best first, from the documents that the query may see.
 
 Beside its own score a chunk gets the share of what a perfect match would score. Shares are what legs can be compared
-by: a chunk that has half of a query's weight in words, and a passage halfway between chance and identity.
+by: a chunk that has half of a query's weight in words, and a passage halfway between chance and identity (``nearness``).
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Sequence
 from heapq import nsmallest
 
 import numpy as np
 
 from memoryd.store.folding import fold, is_paired
-from memoryd.store.protocols import Match, VectorIndex, Vectors
-from memoryd.store.search.answer import LegRank
+from memoryd.store.search.answer import LegRank, Ranking
 from memoryd.store.search.postings import Postings, add_up, read_newest, read_postings
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.visibility import Visible
 
-Ranking = dict[int, LegRank]  # chunk id -> place, best first
-Passages = list[tuple[int, int]]  # of a chunk: id and ordinal of each
-
 # Places in chunks that a leg looks at, for all phrases together: some milliseconds of work each.
 _MOST_WORDS = 4000
 _MOST_TERMS = 1500
 
-_PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
-
 # Unfiltered, both are null, and no chunk is looked up for it.
 _VISIBLE = """(?1 IS NULL OR c.document_id IN (SELECT value FROM json_each(?1)))
            AND (?2 IS NULL OR c.id NOT IN (SELECT value FROM json_each(?2)))"""
-
-
-# -- words ------------------------------------------------------------------------------------------------
 
 
 def words_leg(
@@ -133,108 +123,3 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
 def _bounds(visible: Visible) -> tuple[str | None, str | None]:
     documents = None if visible.documents is None else json.dumps(list(visible.documents))
     return documents, json.dumps(list(visible.hidden_chunks)) if visible.hidden_chunks else None
-
-
-# -- meaning ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """The passages nearest to a query, before the ledger is asked what they are of."""
-
-    vector: Vectors
-    index: VectorIndex
-    matches: list[Match]
-
-
-def seek_passages(index: VectorIndex, vector: Vectors, limit: int, visible: Visible) -> Sought:
-    """Enough of the nearest passages for ``limit`` chunks. Needs no ledger, so it can run beside the keyword legs."""
-    wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
-    return Sought(vector, index, index.search(vector, wanted, visible.documents))
-
-
-@dataclass(frozen=True, slots=True)
-class Nearness:
-    """What the vector leg says: of chunks that it found, and of those that the others found."""
-
-    ranking: Ranking
-    unknown: frozenset[int]  # chunks that it cannot judge, for their vectors are not there yet
-
-
-def vector_leg(
-    sql: sqlite3.Connection,
-    sought: Sought,
-    limit: int,
-    visible: Visible,
-    others: Mapping[int, Passages] | None = None,
-    floor: float = 0.0,
-) -> Nearness:
-    """The chunks with the nearest passages, and how near each of the ``others`` is, whose passages were read before.
-
-    A chunk is as near as its best passage and its passages on average, in equal parts: the first finds the
-    sentence, the second tells the note that is about it from the one that mentions it. ``floor`` is the cosine of
-    things that have nothing to do with each other.
-    """
-    found = _chunks_of(sql, [match.passage_id for match in sought.matches], limit, visible.hidden_chunks)
-    brought = set(found)
-    passages = dict(others or {})
-    passages |= passages_of(sql, [chunk for chunk in found if chunk not in passages])
-    cosines = sought.index.cosines({identity for rows in passages.values() for identity, _ in rows}, sought.vector)
-    near: list[tuple[float, float, int, int]] = []
-    unknown: set[int] = set()
-    for chunk, rows in passages.items():
-        here = [(cosines[identity], -ordinal) for identity, ordinal in rows if identity in cosines]
-        if len(here) < len(rows) and chunk not in brought:
-            unknown.add(chunk)
-        elif here:
-            best, ordinal = max(here)  # of equals the first
-            mean = sum(cosine for cosine, _ in here) / len(here)
-            near.append(((best + mean) / 2, best, -ordinal, chunk))
-    near.sort(key=lambda each: -each[0])
-    return Nearness(
-        {
-            chunk: LegRank(rank, cosine, min(1.0, max(0.0, (nearness - floor) / (1 - floor))), passage=ordinal)
-            for rank, (nearness, cosine, ordinal, chunk) in enumerate(near, start=1)
-        },
-        frozenset(unknown),
-    )
-
-
-def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hidden: Set[int]) -> list[int]:
-    """The first chunks that hold these passages, in their order."""
-    found: dict[int, None] = {}
-    start, end = 0, 2 * limit  # mostly enough
-    while start < len(passages) and len(found) < limit:
-        found |= dict.fromkeys(chunk for chunk in _chunks_with(sql, passages[start:end]) if chunk not in hidden)
-        start, end = end, len(passages)
-    return list(found)[:limit]
-
-
-def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:
-    """Vectors that the ledger lost are ignored."""
-    rows = sql.execute(
-        """
-        SELECT c.id FROM json_each(?) wanted JOIN passages p ON p.id = wanted.value
-          JOIN chunks c ON c.document_id = p.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
-         ORDER BY wanted.key, c.ordinal
-        """,
-        (json.dumps(list(passages)),),
-    )
-    return [row[0] for row in rows]
-
-
-def passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> dict[int, Passages]:
-    """Chunk -> id and ordinal of each passage that can have a vector. In an order that a rebuild does not change."""
-    rows = sql.execute(
-        """
-        SELECT c.id, p.id, p.ordinal FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
-          JOIN passages p INDEXED BY passages_by_place
-            ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
-         WHERE p.text_hash IS NOT NULL ORDER BY c.key, p.ordinal
-        """,
-        (json.dumps(list(chunks)),),
-    )
-    passages: dict[int, Passages] = {}
-    for chunk, identity, ordinal in rows:
-        passages.setdefault(chunk, []).append((identity, ordinal))
-    return passages

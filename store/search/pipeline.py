@@ -14,7 +14,7 @@ from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
-from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, RerankReport
+from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.freshness import put_newer_first
@@ -27,7 +27,8 @@ from memoryd.store.search.hypothesis import (
     query_vector,
     wants_hypothesis,
 )
-from memoryd.store.search.legs import Ranking, Sought, passages_of, seek_passages, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import trigram_leg, words_leg
+from memoryd.store.search.nearness import Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import read_noise, script_of
 from memoryd.store.search.query import build_query
 from memoryd.store.search.rarity import Written, unknown_words

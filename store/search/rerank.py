@@ -9,6 +9,7 @@ the legs say, not put in its place: their log-odds are averaged, so that neither
 from __future__ import annotations
 
 import math
+import math
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from memoryd.store.protocols import Reranker
 from memoryd.store.search.answer import Candidate, RerankReport, RerankStep
 from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.highlights import Marker
-from memoryd.store.search.legs import Sought
+from memoryd.store.search.nearness import Sought
 from memoryd.store.search.request import SearchQuery, SearchSettings
 from memoryd.store.search.snippet import best_passage
 
@@ -124,12 +125,12 @@ def _passages(
 def _nearness(rows: Mapping[int, ChunkRow], sought: Sought | None) -> dict[int, float]:
     if sought is None:
         return {}
+    passages = list({passage.id for row in rows.values() for passage in row.passages.values()})
     try:
-        return sought.index.cosines(
-            {passage.id for row in rows.values() for passage in row.passages.values()}, sought.vector
-        )
+        cosines = sought.index.cosines(passages, sought.vector).tolist()
     except MemorydError:
         return {}  # the order of reading is no reason to fail
+    return {passage: cosine for passage, cosine in zip(passages, cosines, strict=True) if not math.isnan(cosine)}
 
 
 def best_of_each(order: Sequence[Reading], scores: Sequence[float]) -> dict[int, RerankStep]:

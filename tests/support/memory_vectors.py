@@ -28,7 +28,7 @@ class MemoryVectors:
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
         return self._mirror.vectors(ids)
 
-    def cosines(self, ids: Collection[int], vector: Vectors) -> dict[int, float]:
+    def cosines(self, ids: Sequence[int], vector: Vectors) -> Vectors:
         return self._mirror.cosines(ids, vector)
 
     def ids(self) -> set[int]:

@@ -21,15 +21,20 @@ def unit(rows: int, dimension: int = 8, seed: int = 0) -> Vectors:
     return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
 
 
-def naive_search(
-    held: dict[int, tuple[int, Vectors]], vector: Vectors, limit: int, documents: set[int] | None
-) -> list[Match]:
-    found = [
-        Match(identity, float(np.multiply(row, vector, dtype=np.float64).sum()))
+def assert_nearest(
+    matches: list[Match], held: dict[int, tuple[int, Vectors]], vector: Vectors, limit: int, documents: set[int] | None
+) -> None:
+    """These matches are what a naive search finds, rank by rank; of rows that are the same, the lower id first."""
+    cosines = {
+        identity: float(np.multiply(row, vector, dtype=np.float64).sum())
         for identity, (document, row) in held.items()
         if documents is None or document in documents
-    ]
-    return sorted(found, key=lambda match: (-match.cosine, match.passage_id))[:limit]
+    }
+    wanted = sorted(cosines.values(), reverse=True)[:limit]
+    assert [match.cosine for match in matches] == pytest.approx(wanted, abs=3e-7)
+    assert [cosines[match.passage_id] for match in matches] == pytest.approx(wanted, abs=3e-7)
+    assert len({match.passage_id for match in matches}) == len(matches)
+    assert matches == sorted(matches, key=lambda match: (-match.cosine, match.passage_id))
 
 
 IDS = st.integers(0, 25)
@@ -44,7 +49,7 @@ VARIANTS: dict[str, Callable[[int], Mirror]] = {
     "float32": Mirror,
     "float32 in a file": lambda dimension: Mirror(dimension, folder=Path(gettempdir())),
     "int8": lambda dimension: Mirror(dimension, "int8"),
-    "by signs first": lambda dimension: Mirror(dimension, exact_rows=0),
+    "by sketches first": lambda dimension: Mirror(dimension, exact_rows=0),
 }
 
 
@@ -74,7 +79,7 @@ def test_mirror_answers_as_a_naive_search_does(
         for identity in deletes:
             held.pop(identity, None)
     assert len(mirror) == len(held)
-    assert mirror.search(query, limit, documents) == naive_search(held, query, limit, documents)
+    assert_nearest(mirror.search(query, limit, documents), held, query, limit, documents)
     assert {identity: row.tolist() for identity, row in mirror.vectors(range(26)).items()} == {
         identity: row.tolist() for identity, (_, row) in held.items()
     }
@@ -88,14 +93,14 @@ def clustered(rows: int, dimension: int, seed: int) -> Vectors:
     return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
 
 
-def test_answer_is_that_of_float32_to_the_last_rank() -> None:
+def test_answer_is_that_of_float32_rank_by_rank() -> None:
     vectors = clustered(4000, 384, seed=1)
     mirror = Mirror(384)
     mirror.upsert(range(4000), [identity % 50 for identity in range(4000)], vectors)
     held = {identity: (identity % 50, row) for identity, row in enumerate(vectors)}
     for query in clustered(8, 384, seed=1) + unit(8, 384, seed=2) * 0.2:
         for limit, documents in ((1, None), (10, None), (400, None), (100, {1, 2, 3}), (100, set(range(40)))):
-            assert mirror.search(query, limit, documents) == naive_search(held, query, limit, documents)
+            assert_nearest(mirror.search(query, limit, documents), held, query, limit, documents)
 
 
 def test_8_bits_alone_would_not_give_that_answer() -> None:
@@ -108,7 +113,7 @@ def test_8_bits_alone_would_not_give_that_answer() -> None:
     assert differing >= 6
 
 
-def test_signs_alone_lose_next_to_nothing_of_the_nearest() -> None:
+def test_sketches_lose_next_to_nothing_of_the_nearest() -> None:
     vectors = clustered(30_000, 384, seed=3)
     documents = [identity % 2 for identity in range(30_000)]
     exact, quick = Mirror(384), Mirror(384, exact_rows=1000, alike=1000)
@@ -123,7 +128,7 @@ def test_signs_alone_lose_next_to_nothing_of_the_nearest() -> None:
         assert found >= 0.98 * wanted
 
 
-def test_order_of_writing_does_not_change_what_is_found_by_signs() -> None:
+def test_order_of_writing_does_not_change_what_is_found_by_sketches() -> None:
     vectors = clustered(3000, 64, seed=5)
     answers = []
     for order in (range(3000), range(2999, -1, -1)):

@@ -5,7 +5,8 @@ import pytest
 
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Vectors
-from memoryd.store.search.legs import passages_of, seek_passages, trigram_leg, vector_leg, words_leg
+from memoryd.store.search.legs import trigram_leg, words_leg
+from memoryd.store.search.nearness import passages_of, seek_passages, vector_leg
 from memoryd.store.search.query import build_query
 from memoryd.store.search.visibility import Visible
 from tests.support.documents import make_document

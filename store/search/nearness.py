@@ -1,0 +1,149 @@
+"""The leg of meaning: chunks by how near their passages are to the query.
+
+A chunk is as near as its best passage and its passages on average, in equal parts: the first finds the sentence, the
+second tells the note that is about it from the one that mentions it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryd.store.protocols import Match, VectorIndex, Vectors
+from memoryd.store.search.answer import LegRank, Ranking
+from memoryd.store.search.visibility import Visible
+
+_PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
+
+Column = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The passages nearest to a query, before the ledger is asked what they are of."""
+
+    vector: Vectors
+    index: VectorIndex
+    matches: list[Match]
+
+
+def seek_passages(index: VectorIndex, vector: Vectors, limit: int, visible: Visible) -> Sought:
+    """Enough of the nearest passages for ``limit`` chunks. Needs no ledger, so it can run beside the keyword legs."""
+    wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
+    return Sought(vector, index, index.search(vector, wanted, visible.documents))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The passages of some chunks that can have a vector: a row for each, those of a chunk together and in order."""
+
+    chunks: Column
+    passages: Column  # their ids
+    ordinals: Column
+
+    def __add__(self, other: Held) -> Held:
+        columns = ((self.chunks, other.chunks), (self.passages, other.passages), (self.ordinals, other.ordinals))
+        return Held(*(np.concatenate(both) for both in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """What the vector leg says: of chunks that it found, and of those that the others found."""
+
+    ranking: Ranking
+    unknown: frozenset[int]  # chunks that it cannot judge, for their vectors are not there yet
+
+
+def vector_leg(
+    sql: sqlite3.Connection,
+    sought: Sought,
+    limit: int,
+    visible: Visible,
+    others: Held | None = None,
+    floor: float = 0.0,
+) -> Nearness:
+    """The chunks with the nearest passages, and how near each of the ``others`` is, whose passages were read before.
+
+    ``floor`` is the cosine of things that have nothing to do with each other.
+    """
+    found = _chunks_of(sql, [match.passage_id for match in sought.matches], limit, visible.hidden_chunks)
+    if others is None:
+        held = passages_of(sql, found)
+    else:
+        held = others + passages_of(sql, set(found).difference(others.chunks.tolist()))
+    return _rank(held, sought.index.cosines(held.passages.tolist(), sought.vector), set(found), floor)
+
+
+def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearness:
+    """The nearest chunk first; of equals the one that is held first. ``cosines``: not a number where none is known.
+
+    Of a chunk that the leg itself found, what is known is enough.
+    """
+    if not len(cosines):
+        return Nearness({}, frozenset())
+    starts = np.flatnonzero(np.diff(held.chunks, prepend=held.chunks[0] - 1))
+    sizes = np.diff(starts, append=len(cosines))
+    is_known = ~np.isnan(cosines)
+    known = np.add.reduceat(is_known, starts, dtype=np.int64)
+    best = np.fmax.reduceat(cosines, starts)
+    first = np.where(cosines == np.repeat(best, sizes), np.arange(len(cosines)), len(cosines))  # of equals
+    at = np.minimum.reduceat(first, starts)
+    chunks = held.chunks[starts]
+    unjudged = chunks[known < sizes].tolist()
+    unknown = frozenset(unjudged).difference(found)
+
+    is_near = known > 0
+    if unknown:
+        is_near &= ~np.isin(chunks, list(unknown))
+    chunks, best, at, known = chunks[is_near], best[is_near].astype(np.float64), at[is_near], known[is_near]
+    means = np.add.reduceat(np.where(is_known, cosines, 0.0).astype(np.float64), starts)[is_near] / known
+    nearness = (best + means) / 2
+    shares = np.clip((nearness - floor) / (1 - floor), 0.0, 1.0)
+    order = np.argsort(-nearness, kind="stable")
+    places = map(
+        LegRank, count(1), best[order].tolist(), shares[order].tolist(), held.ordinals[at[order]].tolist()
+    )
+    return Nearness(dict(zip(chunks[order].tolist(), places, strict=False)), unknown)
+
+
+def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hidden: Set[int]) -> list[int]:
+    """The first chunks that hold these passages, in their order."""
+    found: dict[int, None] = {}
+    start, end = 0, 2 * limit  # mostly enough
+    while start < len(passages) and len(found) < limit:
+        found |= dict.fromkeys(chunk for chunk in _chunks_with(sql, passages[start:end]) if chunk not in hidden)
+        start, end = end, len(passages)
+    return list(found)[:limit]
+
+
+def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:
+    """Vectors that the ledger lost are ignored."""
+    rows = sql.execute(
+        """
+        SELECT c.id FROM json_each(?) wanted JOIN passages p ON p.id = wanted.value
+          JOIN chunks c ON c.document_id = p.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+         ORDER BY wanted.key, c.ordinal
+        """,
+        (json.dumps(list(passages)),),
+    )
+    return [chunk for (chunk,) in rows.fetchall()]
+
+
+def passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> Held:
+    """In an order that a rebuild does not change."""
+    rows = sql.execute(
+        """
+        SELECT c.id, p.id, p.ordinal FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
+          JOIN passages p INDEXED BY passages_by_place
+            ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+         WHERE p.text_hash IS NOT NULL ORDER BY c.key, p.ordinal
+        """,
+        (json.dumps(list(chunks)),),
+    ).fetchall()
+    return Held(*np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3).T)
