@@ -24,6 +24,7 @@ from memoryd.daemon.paths import Paths
 from memoryd.daemon.reload import LoadConfig, Reload
 from memoryd.daemon.server import Server
 from memoryd.daemon.watchers import Watchers
+from memoryd.jobs.garbage import look_seldom
 from memoryd.jobs.native_memory import keep_heap_small
 
 log = structlog.get_logger()
@@ -37,6 +38,7 @@ WhenServing = Callable[[], Awaitable[None]]
 async def serve(config: Config, paths: Paths, load: LoadConfig, when_serving: WhenServing | None = None) -> None:
     """Run the daemon until it is told to stop; ``load`` reads the configuration again."""
     keep_heap_small()
+    look_seldom()
     stop, hangup = _stop_signals(), _hangup_signal()
     notifier = Notifier(os.environ)
     inherited = listen_fds(os.environ, os.getpid())

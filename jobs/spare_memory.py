@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from memoryd.jobs.garbage import clear_up
 from memoryd.jobs.native_memory import release_code, trim_heap
 
 QUIET_S: Final = 10.0  # without a job, and the burst is over
@@ -17,6 +18,7 @@ _LIBRARIES: Final = ("/lancedb/", "/pyarrow/")  # by their folders; the others a
 
 
 def give_back() -> None:
+    clear_up()
     trim_heap()
     release_code(_LIBRARIES)
 
@@ -35,6 +37,8 @@ class SpareMemory:
         self._worked.set()
 
     def start(self) -> None:
+        """A start is work too."""
+        self._worked.set()
         self._thread.start()
 
     def stop(self) -> None:
