@@ -1,4 +1,4 @@
-"""How seldom Python looks for garbage in cycles: a look at everything takes 60 ms and more, in the middle of some query.
+"""How seldom Python looks for garbage in cycles: a look at everything takes 60 ms, in the middle of some query.
 
 What a search makes is freed when it is answered; next to nothing of it is in a cycle.
 """

@@ -39,7 +39,7 @@ _PORTION = 8192  # rows that are compared in float32 at once
 
 def near(vectors: Vectors, vector: Vectors) -> Vectors:
     """The cosine of each row. A matrix product would round equal rows differently, by where they stand."""
-    return np.einsum("ij,j->i", vectors, vector)
+    return np.asarray(np.einsum("ij,j->i", vectors, vector), np.float32)
 
 
 class Mirror:

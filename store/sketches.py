@@ -1,4 +1,4 @@
-"""A short form of vectors, for a first look at many of them: where they lie along the directions in which they differ most.
+"""A short form of vectors, for a first look at many: where they lie along the directions in which they differ most.
 
 A quarter of the numbers of a vector, taken along the principal directions of the memory itself, tells far better which
 rows may be near than a quarter of its own numbers, or their signs, would. Products of sketches stand in the order of
@@ -35,4 +35,4 @@ class Sketcher:
     def sketch(self, rows: Small) -> Small:
         """One step for all rows, so that their products can be compared. What points further than any before is cut."""
         steps = np.rint(enlarge(rows) @ self._directions / self._step)
-        return np.clip(steps, -_MOST, _MOST).astype(np.int8)
+        return np.asarray(np.clip(steps, -_MOST, _MOST), np.int8)

@@ -180,7 +180,8 @@ class LanceVectors:
             return mirror.cosines(ids, vector)
         held = self.vectors(ids)
         unknown = np.full(self._dimension, np.nan, np.float32)
-        return near(np.stack([held.get(identity, unknown) for identity in ids]), vector) if ids else np.empty(0)
+        rows = [held.get(identity, unknown) for identity in ids]
+        return near(np.array(rows, np.float32).reshape(-1, self._dimension), vector)
 
     def ids(self) -> set[int]:
         rows = self._look(lambda: self._table.search().select(["id"]).to_arrow())

@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from memoryd.store.search.answer import Lines, Origin
 from memoryd.store.search.neighbours import Span
 
 
-@dataclass(frozen=True, slots=True)
-class PassageRow:
+class PassageRow(NamedTuple):
     id: int
     text: str
     start_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
+class ChunkRow(NamedTuple):
     key: str
     span: Span
     heading: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from memoryd.store.lifespans import LIFESPANS
@@ -28,8 +29,16 @@ def decay_factor(age_days: int | None, decay: Decay, half_life_days: float | Non
     return float(1 - decay.strength + decay.strength * 2 ** (-age_days / half_life))
 
 
-def apply_decay(sql: sqlite3.Connection, candidates: list[Candidate], today: date, decay: Decay) -> list[Candidate]:
-    dates = _read_dates(sql, [candidate.chunk_id for candidate in candidates])
+def apply_decay(
+    sql: sqlite3.Connection,
+    candidates: list[Candidate],
+    today: date,
+    decay: Decay,
+    known: Mapping[int, Dated] | None = None,
+) -> list[Candidate]:
+    """``known``: what was read before of some chunks."""
+    dates = dict(known or {})
+    dates |= read_dates(sql, [candidate.chunk_id for candidate in candidates if candidate.chunk_id not in dates])
     ages = {dated: _age(*dated, today, decay) for dated in set(dates.values())}
     aged = []
     for chunk, legs, fused, relevance, _, _, read, *_ in candidates:
@@ -46,7 +55,7 @@ def _age(written: str | None, evergreen: int, named: str | None, today: date, de
     return age, decay_factor(age, decay, lifespan.days if lifespan else None)
 
 
-def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> dict[int, Dated]:
+def read_dates(sql: sqlite3.Connection, chunks: Collection[int]) -> dict[int, Dated]:
     """Of each chunk: when it was written, whether that matters, and of a fact the decay class."""
     rows = sql.execute(
         """
@@ -54,6 +63,6 @@ def _read_dates(sql: sqlite3.Connection, chunks: list[int]) -> dict[int, Dated]:
           FROM json_each(?) wanted
           JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
         """,
-        (json.dumps(chunks),),
+        (json.dumps(list(chunks)),),
     )
-    return {chunk: (written, evergreen, named) for chunk, written, evergreen, named in rows}
+    return {chunk: (written, evergreen, named) for chunk, written, evergreen, named in rows.fetchall()}

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from memoryd.store.search.answer import Candidate, Lost
 
+_MEANING = {"vector"}
+
 
 def put_words_first(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Best first; of equals those that a keyword leg brought, for they can show the words that were asked for.
@@ -16,7 +18,7 @@ def put_words_first(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _is_wordless(candidate: Candidate) -> bool:
-    return all(leg == "vector" for leg in candidate.legs)
+    return candidate.legs.keys() == _MEANING
 
 
 def drop_duplicates(candidates: Sequence[Candidate], texts: Mapping[int, str]) -> tuple[list[Candidate], list[Lost]]:

@@ -96,7 +96,9 @@ def fuse(
             if chunk in places and leg not in places[chunk]:
                 judged[chunk] -= weights[leg]
     # A leg may rank what it sees nothing in.
-    candidates = [Candidate(chunk, legs, worth[chunk] / judged[chunk]) for chunk, legs in places.items() if worth[chunk]]
+    candidates = [
+        Candidate(chunk, legs, worth[chunk] / judged[chunk]) for chunk, legs in places.items() if worth[chunk]
+    ]
     # Ties stay in the order in which the legs brought them: the first leg wins, and ids do not matter, which
     # are others after a rebuild.
     candidates.sort(key=attrgetter("fused"), reverse=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import regex
 
@@ -38,8 +39,7 @@ _CLUSTERS = regex.compile(rf"{_STEADY}+(?![\p{{M}}\u200d\uff9e\uff9f])|\X")
 _STEADY_RUN = regex.compile(rf"{_STEADY}+")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A term of the query in a folded text."""
 
     start: int

@@ -1,7 +1,7 @@
 """The keyword legs: each brings chunks in its own order, best first, from the documents that the query may see.
 
 Beside its own score a chunk gets the share of what a perfect match would score. Shares are what legs can be compared
-by: a chunk that has half of a query's weight in words, and a passage halfway between chance and identity (``nearness``).
+by: a chunk that has half of a query's weight in words, a passage halfway between chance and identity (``nearness``).
 """
 
 from __future__ import annotations

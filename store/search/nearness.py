@@ -106,9 +106,7 @@ def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearne
     nearness = (best + means) / 2
     shares = np.clip((nearness - floor) / (1 - floor), 0.0, 1.0)
     order = np.argsort(-nearness, kind="stable")
-    places = map(
-        LegRank, count(1), best[order].tolist(), shares[order].tolist(), held.ordinals[at[order]].tolist()
-    )
+    places = map(LegRank, count(1), best[order].tolist(), shares[order].tolist(), held.ordinals[at[order]].tolist())
     return Nearness(dict(zip(chunks[order].tolist(), places, strict=False)), unknown)
 
 

@@ -9,15 +9,14 @@ document that is all about the query is several hits, not one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from memoryd.store.search.answer import Candidate
 
 REACH = 6  # places
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Where a chunk stands: a run of a document's passages."""
 
     document: int
@@ -31,8 +30,7 @@ class Span:
         return Span(self.document, min(self.first, other.first), max(self.last, other.last))
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """A chunk that is to be a hit, and the neighbour that it stands for too."""
 
     candidate: Candidate
@@ -60,5 +58,5 @@ def join_neighbours(candidates: Sequence[Candidate], spans: Mapping[int, Span], 
         if host is None:
             joined.append(Joined(candidate, place))
         else:
-            joined[host] = replace(joined[host], neighbour=candidate)
+            joined[host] = joined[host]._replace(neighbour=candidate)
     return joined

@@ -16,7 +16,7 @@ from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.decay import apply_decay
+from memoryd.store.search.decay import Dated, apply_decay, read_dates
 from memoryd.store.search.freshness import put_newer_first
 from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
 from memoryd.store.search.hits import select_hits
@@ -81,10 +81,12 @@ def search(
             if settings.weights[leg] > 0:
                 with watch.stage(leg):
                     rankings[leg] = bring(sql, keywords, settings.candidates, visible, written)
+        dates: dict[int, Dated] = {}
         if seeking:
             try:
                 with watch.stage("vector"):
-                    others = passages_of(sql, {chunk for ranking in rankings.values() for chunk in ranking})
+                    brought = {chunk for ranking in rankings.values() for chunk in ranking}
+                    others, dates = passages_of(sql, brought), read_dates(sql, brought)  # while the model computes
                     sought = seeking.result()
                     embedding = "cached" if known else "computed"
                     near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
@@ -103,7 +105,7 @@ def search(
             with watch.stage("rerank"):
                 candidates, reading = rerank(sql, candidates, query, settings, reranker, sought, script)
         with watch.stage("rank"):
-            candidates = apply_decay(sql, candidates, query.today, settings.decay)
+            candidates = apply_decay(sql, candidates, query.today, settings.decay, dates)
             index = sought.index if sought else None
             candidates = put_newer_first(sql, candidates, index, noise.floor, settings.decay)
             least = least_relevance(settings.abstain, weights.get("vector"), noise.spread)

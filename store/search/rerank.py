@@ -9,7 +9,6 @@ the legs say, not put in its place: their log-odds are averaged, so that neither
 from __future__ import annotations
 
 import math
-import math
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
