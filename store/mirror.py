@@ -27,9 +27,9 @@ Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
 EXACT_ROWS = 60_000
-ALIKE = 4000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS
+ALIKE = 6000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS
 _FIRST_ROWS = 1024
-_ALIKE_A_MATCH = 10  # and for each match that is wanted
+_ALIKE_A_MATCH = 15  # and for each match that is wanted
 _SAMPLE = 50_000  # rows that tell well enough how many are how alike, or which way vectors point
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one

@@ -113,10 +113,11 @@ def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearne
 def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hidden: Set[int]) -> list[int]:
     """The first chunks that hold these passages, in their order."""
     found: dict[int, None] = {}
-    start, end = 0, 2 * limit  # mostly enough
-    while start < len(passages) and len(found) < limit:
-        found |= dict.fromkeys(chunk for chunk in _chunks_with(sql, passages[start:end]) if chunk not in hidden)
-        start, end = end, len(passages)
+    step = limit + limit // 4  # mostly enough
+    for start in range(0, len(passages), step):
+        found |= dict.fromkeys(chunk for chunk in _chunks_with(sql, passages[start : start + step]) if chunk not in hidden)
+        if len(found) >= limit:
+            break
     return list(found)[:limit]
 
 
