@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
 
-from memoryd.store.errors import MemorydError
-
+TYPE_CHECKING = False  # see plain_words
 if TYPE_CHECKING:
+    from typing import Any
+
     from rich.console import Console
+
+    from memoryd.store.errors import MemorydError
 
 _WIDE = 200  # columns where nobody's screen sets a limit
 
