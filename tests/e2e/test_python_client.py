@@ -170,7 +170,7 @@ def test_cold_search_and_status_import_nothing_heavy_and_cost_a_blink(notes: Mac
             if words[0] in PLAIN:  # each of them would take a tenth of what it takes
                 slow = {"memoryd.daemon.config", "argparse", "dataclasses", "pathlib", "shutil", "datetime"}
                 assert not imported & slow
-            if words[0] == "get" or words[0] == "search" and "--json" in words:
+            if words[0] == "get" or (words[0] == "search" and "--json" in words):
                 assert "typing" not in imported
 
         # 25 ms of CPU, or 35 where our own modules are compiled each time, and 150, where a bare interpreter takes 11.
