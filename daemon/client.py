@@ -16,9 +16,8 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Unpack
 
 from memoryd.daemon.client_wire import (
     IDEMPOTENT,
@@ -36,7 +35,10 @@ from memoryd.daemon.client_wire import (
 )
 from memoryd.store.errors import Busy, NotRunning
 
+TYPE_CHECKING = False  # importing typing would take longer than a search
 if TYPE_CHECKING:
+    from typing import Any, Unpack
+
     from memoryd.daemon.client_results import Document, Event, GetOptions, SearchOptions, SearchResult, Status
 
 
@@ -105,11 +107,20 @@ class Client:
                 else:
                     result_of(message)  # of the subscription itself
 
-    def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
-        """Any method's result, as JSON has it. Raises the server's error, ``NotRunning``, ``Busy`` or ``TimedOut``."""
+    def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Any:
+        """Any method's result, as JSON has it. Raises the server's error, ``NotRunning``, ``Busy`` or ``TimedOut``.
+
+        ``meanwhile`` is called once the daemon was asked, while it works on the answer.
+        """
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
         try:
-            answer = self._ask(method, params, deadline)
+            answer = self._ask(method, params, deadline, meanwhile)
         except TimeoutError:
             self.close()
             raise too_slow(method, self._timeout) from None
@@ -122,23 +133,37 @@ class Client:
             self.close()  # as the server does
             raise
 
-    def _ask(self, method: str, params: Mapping[str, Any] | None, deadline: float | None) -> dict[str, Any]:
+    def _ask(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        deadline: float | None,
+        meanwhile: Callable[[], object] | None,
+    ) -> dict[str, Any]:
         if self._socket is not None and _was_closed(self._socket):
             self.close()  # the daemon went while nothing was asked: nothing is lost
         try:
-            return self._exchange(method, params, deadline)
+            return self._exchange(method, params, deadline, meanwhile)
         except NotRunning:
             if self._socket is None or method not in IDEMPOTENT:  # None: nobody listens
                 raise
         self.close()
         return self._exchange(method, params, deadline)
 
-    def _exchange(self, method: str, params: Mapping[str, Any] | None, deadline: float | None) -> dict[str, Any]:
+    def _exchange(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        deadline: float | None,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> dict[str, Any]:
         self._last_id += 1
         connection = self._socket = self._socket or self._connect(deadline)
         with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why before it closed
             connection.settimeout(_remaining(deadline))
             connection.sendall(encode_request(self._last_id, method, params))
+        if meanwhile:
+            meanwhile()
         for answer in self._messages(connection, deadline):
             if "method" in answer:
                 continue  # a notification is not for us

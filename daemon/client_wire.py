@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
 
 from memoryd.store.errors import Busy, ConfigInvalid, MemorydError, NotRunning, TimedOut, all_errors
+
+TYPE_CHECKING = False  # importing typing would take longer than a search
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 READ_BYTES = 64 * 1024
 TIMEOUT_S = 30.0

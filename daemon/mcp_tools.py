@@ -14,8 +14,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memoryd.daemon.client_results import Document, Hit, SearchResult, Status
+from memoryd.daemon.commands.hits import describe_degraded
 from memoryd.daemon.commands.output import plural
-from memoryd.daemon.commands.search import describe_degraded
 from memoryd.daemon.commands.snippets import inert
 from memoryd.store.errors import InvalidParams
 

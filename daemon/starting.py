@@ -29,6 +29,8 @@ def start_daemon(config: Config, paths: Paths, config_file: Path | None) -> None
     otherwise, for nobody turns that log over. Of several that are started at the same time, one gets the data folder;
     the others end, and their starters find the one.
     """
+    if _answers(paths):
+        return  # whoever asked before has started it; another would take its place as soon as it is stopped
     log = paths.data_dir / "started.log"
     ensure_private(paths.data_dir)
     level = {} if "log.level" in config.origin else {"MEMORYD_LOG__LEVEL": "warning"}

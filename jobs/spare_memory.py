@@ -12,6 +12,7 @@ from typing import Final
 
 from memoryd.jobs.garbage import clear_up
 from memoryd.jobs.native_memory import release_code, trim_heap
+from memoryd.jobs.native_thread import name_thread
 
 QUIET_S: Final = 10.0  # without a job, and the burst is over
 _LIBRARIES: Final = ("/lancedb/", "/pyarrow/")  # by their folders; the others are at work in every search
@@ -48,6 +49,7 @@ class SpareMemory:
             self._thread.join()
 
     def _run(self) -> None:
+        name_thread()
         while True:
             self._worked.wait()
             while self._worked.is_set():

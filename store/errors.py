@@ -7,10 +7,11 @@ lives (the worker, the method dispatcher, the command line) and reported there o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
 
+TYPE_CHECKING = False  # a client that only asks need not load these
 if TYPE_CHECKING:
-    from pathlib import Path  # a client that only asks need not load it
+    from pathlib import Path
+    from typing import ClassVar
 
 
 class MemorydError(Exception):

@@ -38,6 +38,7 @@ from bench_spread import spread, with_rest
 
 from memoryd.daemon.config import Embedder
 from memoryd.jobs.models.install import install
+from memoryd.jobs.spare_memory import QUIET_S
 
 SLICE = 32  # passages that llama.cpp embeds with each setting when it has its turn
 TURN_S = 8.0  # seconds of indexing between two turns of llama.cpp
@@ -45,7 +46,8 @@ QUERY_BLOCK = 20
 NEW_CHUNKS = 40  # indexed while queries are asked
 STARTS = 3
 IDLE_S = 30.0  # what work has left in memory is given back within 20 s
-CLI_RUNS = 8
+SETTLE_S = 2 * QUIET_S + 5  # what follows the last job: LanceDB's own threads, the first light proof, memory given back
+CLI_RUNS = 24
 IDLE_PERCENT = 0.05  # what is less is 0.0 %
 STAGES = {  # in their order; each can be measured alone
     "daemon": "a daemon on a small memory",
@@ -75,8 +77,7 @@ def main() -> int:
             "index throughput ≥ 0.95 × raw llama.cpp": result["index"]["ratio"] >= 0.95,
             "search p50 ≤ 8 × a bare query embedding": result["search"]["ratio"] <= 8,
             "saved note found by its words within 300 ms (p95)": result["save"]["keyword_ms"]["p95"] <= 300,
-            "cold 'memoryd search' ≤ 2 × python -c pass and the query": result["cli"]["search_wall_ms"]
-            <= 2 * (result["cli"]["python_wall_ms"] + result["search"]["search_ms"]["p50"]),
+            "cold 'memoryd search' ≤ 2 × python -c pass and the query": result["cli"]["ratio"] <= 2,
         }
     if "intake" in wanted:
         say("Indexing 10,000 files at once, then changing one line in 10,000 chunks, all without a model …")
@@ -127,7 +128,7 @@ def measure_daemon(arguments: argparse.Namespace, model: Path, result: dict[str,
             result["memory"] = {"peak_mb": daemon.memory_mb("VmHWM"), "idle_mb": daemon.memory_mb("VmRSS")}
             result["start"] = measure_starts(daemon, extra)
             daemon = result["start"].pop("daemon")
-            result["cli"] = measure_cli(daemon, queries)
+            result["cli"] = measure_cli(daemon)
             result["start"]["stop_s"] = daemon.stop()
         finally:
             daemon.kill()
@@ -178,12 +179,13 @@ def measure_quiet(arguments: argparse.Namespace, result: dict[str, Any], bars: d
             try:
                 daemon.wait_for_answer(lambda answer: answer["degraded"] is None)
                 daemon.client.call("index")
-                time.sleep(3)  # what follows the last job: LanceDB's own threads, the first light proof
+                time.sleep(arguments.idle_settle)
                 result[name] = measure(daemon)
             finally:
                 daemon.kill()
     idle = result["idle"]
     bars[f"idle: 0.0 % CPU over {idle['seconds']:g} s"] = idle["cpu_percent"] < IDLE_PERCENT
+    bars["idle: nothing wakes up but the schedule's clock and, once a minute, the watcher"] = idle["others"] == 0
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -209,6 +211,13 @@ def parse_arguments() -> argparse.Namespace:
     for stage, what in STAGES.items():
         parser.add_argument(f"--{stage}-only", action="store_true", help=f"measure nothing but {what}")
     parser.add_argument("--idle-seconds", type=float, default=60, help="for so long (default: %(default)s)")
+    parser.add_argument(
+        "--idle-settle",
+        type=float,
+        default=SETTLE_S,
+        metavar="SECONDS",
+        help="that it has for what follows its last job (default: %(default)s)",
+    )
     parser.add_argument("--idle-chunks", type=int, default=200, help="size of its memory (default: %(default)s)")
     parser.add_argument("--connections", type=int, default=200, help="clients at once (default: %(default)s)")
     parser.add_argument("--load-chunks", type=int, default=1000, help="size of their memory (default: %(default)s)")
@@ -373,19 +382,27 @@ def measure_starts(daemon: Daemon, extra: dict[str, str]) -> dict[str, Any]:
     return {"keyword_s": median(first), "hybrid_s": median(hybrid), "daemon": daemon}
 
 
-def measure_cli(daemon: Daemon, queries: list[str]) -> dict[str, Any]:
-    """A cold ``memoryd search`` beside a Python that does nothing, by turns."""
+def measure_cli(daemon: Daemon) -> dict[str, Any]:
+    """A cold ``memoryd search`` beside a Python that does nothing and a warm query over the socket, by turns."""
     say("Asking from the command line …")
     python: list[tuple[float, float]] = []
     search: list[tuple[float, float]] = []
-    for query in queries[:CLI_RUNS]:
+    asked: list[float] = []
+    for query, another in zip(make_queries(CLI_RUNS, seed=31), make_queries(CLI_RUNS, seed=32), strict=True):
         python.append(run_measured([sys.executable, "-c", "pass"], daemon.home.environment))
         search.append(run_measured([str(MEMORYD), "search", "--json", query], daemon.home.environment))
+        began = time.perf_counter()
+        daemon.client.call("search", {"query": another})
+        asked.append((time.perf_counter() - began) * 1000)
+    bare = median(wall for wall, _ in python) + median(asked)
+    took = median(wall for wall, _ in search)
     return {
         "python_wall_ms": median(wall for wall, _ in python),
         "python_cpu_ms": median(cpu for _, cpu in python),
-        "search_wall_ms": median(wall for wall, _ in search),
+        "query_wall_ms": median(asked),
+        "search_wall_ms": took,
         "search_cpu_ms": median(cpu for _, cpu in search),
+        "ratio": took / bare,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from memoryd import daemon, jobs, store
 from memoryd.daemon.client import Client
 from memoryd.store.errors import MemorydError
 
@@ -21,10 +23,17 @@ PATIENCE = 1800.0  # seconds
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def keep_bytecode() -> None:
+    """As pip does for what it installs. Where Python is told not to, each start would compile the sources anew."""
+    for room in (daemon, jobs, store):
+        compileall.compile_dir(room.__path__[0], quiet=1)
+
+
 class Home:
     """The folders that a daemon needs: a workspace and everything else apart from the user's own, save the models."""
 
     def __init__(self, folder: Path) -> None:
+        keep_bytecode()
         self.workspace = folder / "notes"
         self.data = folder / "data"
         self.socket = folder / "run" / "memoryd.sock"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from bench_daemon import PATIENCE, Daemon
 
 WAKES = 5  # times that the model is put to sleep and woken
+REGULAR = ("schedule-clock", "watcher-")  # threads that wake up by the clock, by the beginning of their names
 SLEEPY = {"MEMORYD_EMBEDDER__IDLE_UNLOAD_MINUTES": "0.01"}
 
 
@@ -23,6 +24,7 @@ class Thread(NamedTuple):
 def measure_idle(daemon: Daemon, seconds: float) -> dict[str, Any]:
     """CPU and wake-ups over so long a time, by the names of the threads; nobody asks meanwhile."""
     daemon.client.close()
+    time.sleep(1)  # the daemon notices
     before = read_threads(daemon.pid)
     time.sleep(seconds)
     after = read_threads(daemon.pid)
@@ -36,6 +38,7 @@ def measure_idle(daemon: Daemon, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "cpu_percent": sum(cpu.values()) / seconds * 100,
         "wakeups_a_minute": sum(wakeups.values()) * 60 / seconds,
+        "others": sum(count for name, count in wakeups.items() if not name.startswith(REGULAR)),
         "threads": {
             name: {"wakeups_a_minute": count * 60 / seconds, "cpu_ms": cpu[name] * 1000}
             for name, count in wakeups.most_common()

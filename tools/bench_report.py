@@ -126,7 +126,7 @@ def _quiet(result: dict[str, Any]) -> list[Row]:
     return [
         (f"IDLE, {idle['seconds']:g} s", "", ""),
         ("CPU", f"{idle['cpu_percent']:.3f} %", ""),
-        ("wake-ups a minute", f"{idle['wakeups_a_minute']:.0f}", ""),
+        ("wake-ups a minute", f"{idle['wakeups_a_minute']:.0f}", f"{idle['others']} not by the clock"),
         *(
             (f"  {name}", f"{thread['wakeups_a_minute']:.0f}", f"{thread['cpu_ms']:.1f} ms of CPU")
             for name, thread in idle["threads"].items()
@@ -249,7 +249,8 @@ def _rest(result: dict[str, Any]) -> list[Row]:
         (
             "cold 'memoryd search', wall / CPU",
             f"{cli['search_wall_ms']:.0f} / {cli['search_cpu_ms']:.0f} ms",
-            f"python -c pass: {cli['python_wall_ms']:.0f} / {cli['python_cpu_ms']:.0f} ms",
+            f"{cli['ratio']:.2f} × python -c pass ({cli['python_wall_ms']:.0f} / {cli['python_cpu_ms']:.0f} ms)"
+            f" and the query ({cli['query_wall_ms']:.0f} ms)",
         ),
     ]
 

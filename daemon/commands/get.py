@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from typing import Any
 
-from memoryd.daemon.commands.options import AddCommon, connect
+from memoryd.daemon.commands.options import connect
 from memoryd.daemon.commands.output import print_json
+
+TYPE_CHECKING = False  # see plain_words
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from memoryd.daemon.commands.options import AddCommon
 
 
 def add_parser(commands: Any, add_common: AddCommon) -> None:

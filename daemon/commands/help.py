@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+import sys
+from typing import Any, NoReturn
 
 from memoryd.daemon.commands.painting import count_columns
 
@@ -25,3 +26,14 @@ class PlainHelp(WrappedHelp, argparse.RawDescriptionHelpFormatter):
 class CommandParser(argparse.ArgumentParser):
     def __init__(self, **how: Any) -> None:
         super().__init__(**{"formatter_class": WrappedHelp, **how})
+        self.register("action", "switch", argparse.BooleanOptionalAction)  # named, as argparse's other actions are
+
+
+class PrintVersion(argparse.Action):
+    """Looks the version up only when it is asked for: reading package metadata takes longer than a search."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"memoryd {version('memoryd')}\n")  # a message of exit's would go to stderr
+        parser.exit()

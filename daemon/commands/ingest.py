@@ -124,7 +124,7 @@ class _Progress:
     def _show(self) -> None:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console(stderr=True), transient=True) as progress:
             task = progress.add_task("reading", total=None)
             while not self._done.wait(_REFRESH_S):

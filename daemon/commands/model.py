@@ -42,7 +42,7 @@ def add_parser(commands: Any, add_common: AddCommon) -> None:
         sub.add_argument(
             "model",
             nargs="?" if name == "install" else None,
-            metavar="MODEL",
+            metavar="MODEL|SERVICE" if name == "use" else "MODEL",
             help='a name from the catalogue, "hf:org/repo/file.gguf", or a .gguf file'
             + ("; a service, as openai or openai:MODEL; or none" if name == "use" else ""),
         )
@@ -206,7 +206,7 @@ def _with_progress(install: Callable[[str, Path, Progress], Path], spec: str, mo
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
@@ -218,7 +218,6 @@ def _with_progress(install: Callable[[str, Path, Progress], Path], spec: str, mo
 
 
 def _print_rerankers(rows: list[dict[str, Any]]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -233,7 +232,7 @@ def _print_rerankers(rows: list[dict[str, Any]]) -> None:
             str(row["megabytes"]),
             row["license"],
             "yes" if row["installed"] else "no",
-            escape(f"{row['summary']}{needs}"),
+            f"{row['summary']}{needs}",
         )
     console().print()
     console().print(table)

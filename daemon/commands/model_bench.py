@@ -27,7 +27,7 @@ def add_action(actions: Any, add_common: AddCommon) -> None:
         description=words.capitalize() + ": how quick each is, and how well it finds the rest of a passage by a "
         "sentence that was taken out of it. Nothing is indexed and no setting is changed.",
     )
-    sub.add_argument("model", metavar="MODEL", help="the model to try, spelt as for 'memoryd model use'")
+    sub.add_argument("model", metavar="MODEL|SERVICE", help="the model to try, spelt as for 'memoryd model use'")
     sub.add_argument("beside", nargs="?", metavar="BESIDE", help="the one to compare it with (default: the one in use)")
     add_common(sub)
     sub.set_defaults(run=run)

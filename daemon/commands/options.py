@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
 
+TYPE_CHECKING = False  # see plain_words
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
     from memoryd.daemon.client import Client
@@ -71,13 +70,3 @@ def _socket(arguments: argparse.Namespace) -> Path | str:
         if not socket.is_socket():
             raise
         return socket
-
-
-class PrintVersion(argparse.Action):
-    """Looks the version up only when it is asked for: reading package metadata takes longer than a search."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import version
-
-        sys.stdout.write(f"memoryd {version('memoryd')}\n")  # a message of exit's would go to stderr
-        parser.exit()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
 
-from memoryd.store.errors import MemorydError
-
+TYPE_CHECKING = False  # see plain_words
 if TYPE_CHECKING:
+    from typing import Any
+
     from rich.console import Console
+
+    from memoryd.store.errors import MemorydError
 
 _WIDE = 200  # columns where nobody's screen sets a limit
 
@@ -41,7 +43,8 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDE
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False, emoji=False)  # "embed:notes:a.md"
+    # What is shown has names in it that are not ours: "embed:notes:a.md" is no emoji, "[red]x" no colour.
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
 def size(count: int) -> str:

@@ -96,8 +96,8 @@ def _quiet_on_terminal(config: Config, *, verbose: bool) -> Config:
 def _welcome(paths: Paths, sample: str | None) -> None:
     """Say when the index is current, what is in it, and how to ask; all of it through the socket."""
     from memoryd.daemon.client import Client
+    from memoryd.daemon.commands.hits import print_answer, print_caveats
     from memoryd.daemon.commands.progress import IndexProgress
-    from memoryd.daemon.commands.search import print_answer, print_caveats
     from memoryd.store.errors import MemorydError
 
     try:

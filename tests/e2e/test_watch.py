@@ -122,7 +122,22 @@ def test_client_commands_import_nothing_heavy(daemon: Daemon) -> None:
         )  # fmt: skip
         told = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
         imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in told}
-        assert "argparse" in imported
+        assert "collections" in imported
         assert not imported & HEAVY, words
         if "--json" in words or "--prometheus" in words:
             assert "rich" not in imported, words  # programs ask often
+
+
+def test_name_that_looks_like_markup_is_shown_as_it_is(machine: Machine) -> None:
+    root = machine.folder / "[red]x"
+    (root / "memory").mkdir(parents=True)
+    (root / "memory/a.md").write_text("A lighthouse in the fog.\n")
+    machine.env |= {"MEMORYD_WORKSPACE": str(root), "MEMORYD_EMBEDDER__PROVIDER": "none"}
+    with machine.daemon() as daemon:
+        daemon.settle()
+        assert "[red]x " in machine.run("status").stdout
+        env = machine.environment() | {"TERM": "xterm-256color"}
+        with terminal([PROGRAM, "status", "--watch"], env, machine.folder) as screen:
+            screen.read_until(r"\[red\]x ")
+            screen.write("q")
+            assert screen.wait() == 0

@@ -252,10 +252,38 @@ def test_first_call_of_all_that_meets_a_daemon_as_it_stops_is_asked_again(misbeh
         assert client.call("status") == "ok"
 
 
+def test_client_has_time_for_itself_while_the_daemon_works(path):
+    """Each waits for the other: the request is out before it, and the answer comes after it."""
+    path.parent.mkdir()
+    asked, ready = threading.Event(), threading.Event()
+
+    def serve():
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            asked.set()
+            assert ready.wait(20)
+            connection.sendall(answer(result="found"))
+
+    def meanwhile():
+        assert asked.wait(20)
+        ready.set()
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        server = threading.Thread(target=serve)
+        server.start()
+        with Client(path, timeout=30) as client:
+            assert client.call("search", {"query": "boat"}, meanwhile=meanwhile) == "found"
+        server.join(20)
+
+
 def test_importing_the_client_imports_nothing_heavy():
     script = "import sys, memoryd.daemon.client; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     heavy = {
+        "argparse",
         "asyncio",
         "dataclasses",
         "inspect",
@@ -265,6 +293,7 @@ def test_importing_the_client_imports_nothing_heavy():
         "lancedb",
         "structlog",
         "rich",
+        "typing",
     }
     ours = {name for name in done.stdout.split() if name.startswith("memoryd.")}
     at_start = subprocess.run(

@@ -17,6 +17,7 @@ from memoryd.daemon.commands.outline import outline
 from memoryd.daemon.completions.bash import render_bash
 from memoryd.daemon.completions.fish import render_fish
 from memoryd.daemon.completions.zsh import render_zsh
+from memoryd.jobs.embedders.providers import PROVIDERS
 from memoryd.jobs.models.catalogue import CATALOGUE
 from tests.support.terminal import Terminal, terminal
 
@@ -24,6 +25,7 @@ PROGRAM = outline(build_parser())
 COMMANDS = {command.words[0] for command in PROGRAM.commands}
 ACTIONS = {"show", "check", "path", "get", "set"}
 MODELS = {model.name for model in CATALOGUE}
+SERVICES = {*PROVIDERS, "none"}
 
 
 def needs(shell: str) -> pytest.MarkDecorator:
@@ -73,7 +75,11 @@ def test_bash_completes_commands_options_choices_paths_and_models(folder: Path) 
     }  # fmt: skip
     assert complete_in_bash(folder, "memoryd", "completion", "") == {"bash", "zsh", "fish"}
     assert complete_in_bash(folder, "memoryd", "model", "use", "b") == {"bge-m3"}
-    assert complete_in_bash(folder, "memoryd", "model", "use", "") > MODELS
+    assert complete_in_bash(folder, "memoryd", "model", "use", "") > MODELS | SERVICES
+    assert complete_in_bash(folder, "memoryd", "model", "use", "open") == {"openai", "openai-compatible"}
+    assert complete_in_bash(folder, "memoryd", "model", "bench", "vo") == {"voyage"}
+    assert complete_in_bash(folder, "memoryd", "model", "install", "open") == set()  # there is nothing to install
+    assert complete_in_bash(folder, "memoryd", "search", "--source", "s") == {"skills", "sessions"}
     assert complete_in_bash(folder, "memoryd", "run", "--workspace", "m") == {"my notes"}
     assert complete_in_bash(folder, "memoryd", "run", "--config", "m") == {"my notes", "memory.toml"}
     assert complete_in_bash(folder, "memoryd", "search", "--set", "fus") == {"fusion="}
@@ -112,6 +118,7 @@ EVALUATED = 'autoload -Uz compinit; compinit -u -D; eval "$(cat _memoryd)"'
         ("memoryd stat\t--prom\t", ["status", "--prometheus"]),
         ("memoryd config se\t--per\t", ["config", "set", "--persist"]),
         ("memoryd model use bge\t", ["model", "use", "bge-m3"]),
+        ("memoryd model use gemi\t", ["model", "use", "gemini"]),
         ("memoryd completion fi\t", ["completion", "fish"]),
         ("memoryd run --workspace m\t", ["run", "--workspace", "my notes"]),
         ("memoryd run --config memo\t", ["run", "--config", "memory.toml"]),
@@ -150,6 +157,7 @@ def test_fish_completes_commands_options_choices_paths_and_models(folder: Path) 
     }  # fmt: skip
     assert complete_in_fish(folder, "memoryd completion ") == {"bash", "zsh", "fish"}
     assert complete_in_fish(folder, "memoryd model use bg") == {"bge-m3"}
+    assert complete_in_fish(folder, "memoryd model use openai") == {"openai", "openai-compatible"}
     assert complete_in_fish(folder, "memoryd run --workspace my") == {"my notes/"}
     assert complete_in_fish(folder, "memoryd run --config m") == {"my notes/", "memory.toml"}
     assert complete_in_fish(folder, "memoryd search --set fus") == {"fusion="}

@@ -71,7 +71,7 @@ def test_query_can_change_too() -> None:
 
 def test_every_command_is_built_alone_as_it_is_among_all() -> None:
     """A command that is called imports itself alone."""
-    modules = {path.stem for path in Path(commands.__path__[0]).glob("*.py") if "def add_parser(" in path.read_text()}
+    modules = {path.stem for path in Path(commands.__path__[0]).glob("*.py") if "\ndef add_parser(" in path.read_text()}
     assert modules == set(COMMANDS.values())
     every = {command.words: command for command in outline(build_parser()).commands}
     assert list(every) == [(name,) for name in COMMANDS]

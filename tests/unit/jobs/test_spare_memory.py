@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from memoryd.jobs.spare_memory import SpareMemory
 from tests.support.waiting import eventually
@@ -31,3 +32,14 @@ def test_it_ends_at_once_whether_it_waits_for_work_or_for_its_end() -> None:
         spare.stop()
         assert not given_back
         assert not [thread for thread in threading.enumerate() if thread.name == "spare-memory"]
+
+
+def test_its_time_is_told_from_the_main_threads() -> None:
+    """By its name in /proc, which ``make bench`` counts CPU and wake-ups by."""
+    names: list[str] = []
+    spare = SpareMemory(0.01, lambda: names.append(Path("/proc/thread-self/comm").read_text().strip()))
+    spare.note_work()
+    spare.start()
+    eventually(lambda: bool(names), what="memory is given back")
+    spare.stop()
+    assert names == ["spare-memory"]
