@@ -99,7 +99,9 @@ class Engine:
             self.cache = self.healer.open(
                 "embedding_cache",
                 paths.embeddings,
-                lambda: SqliteCache(paths.embeddings, clock, report, check_s=check_s),
+                lambda: SqliteCache(
+                    paths.embeddings, clock, report, precision=configured_precision(config), check_s=check_s
+                ),
             )
             undo.pop_all()
         self._ledger_is_new = False  # begun anew while we run, and not told yet what there is
