@@ -41,7 +41,7 @@ from memoryd.jobs.meaning import Models
 from memoryd.jobs.pauses import Pause, Pauses
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.semantics import Semantics
-from memoryd.jobs.spare_memory import SpareMemory
+from memoryd.jobs.spare_memory import SpareMemory, give_back
 from memoryd.jobs.surroundings import look_around
 from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Facts, Worker
@@ -155,7 +155,7 @@ class Engine:
         )
         self.first_look_due = False  # at whether the stores are in step, once the index is current
         self.measures = Measures(clock)
-        self.spare_memory = SpareMemory()
+        self.spare_memory = SpareMemory(give_back=self._rest)
         self.worker.on_jobs = self._note_jobs
         self.vectorizer.on_written = self.measures.note_vectors
 
@@ -337,6 +337,16 @@ class Engine:
     def _note_jobs(self, kind: str, count: int, seconds: float, facts: Facts | None) -> None:
         self.measures.note_jobs(kind, count, seconds, facts)
         self.spare_memory.note_work()
+
+    def _rest(self) -> None:
+        """A burst of work is over: give back what it took of memory and disk."""
+        give_back()
+        try:
+            self.upkeep.fold_logs()
+            if self.upkeep.has_grown():
+                self.queue.enqueue("maintain", afresh=False)
+        except MemorydError as error:  # it is not wanted at once, and maintenance tells if it cannot be done
+            log.info("logs_not_folded", code=error.code, reason=error.message)
 
     def _wake_lanes(self) -> None:
         self.queue.notify()

@@ -1,9 +1,9 @@
 """How the embedding cache lies in its file: rows of some hundred bytes, packed in pages that hold many of them.
 
 A vector of 384 numbers takes 384 bytes in 8 bits, 1.5 KB in 32. As a key's own row (WITHOUT ROWID) it would stand where
-its hash does, between pages that are two thirds full, and in 32 bits be cut after a quarter of a page. As a row that the
-key leads to it stands whole behind the one before. What made the vectors is named once, and a number stands for it in
-each row. Files from before are used as they are until ``pack``.
+its hash does, in pages that are two thirds full, and in 32 bits be cut after a quarter of a page. As a row that the key
+leads to it stands whole behind the one before. What made the vectors is named once, and a number stands for it in each
+row. Files from before are used as they are until ``pack``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ CREATE TABLE IF NOT EXISTS embeddings (
 )
 """
 # None is ever dropped, or a number might stand for another one the next time.
-_FINGERPRINTS: Final = "CREATE TABLE IF NOT EXISTS fingerprints (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE)"
+_FINGERPRINTS: Final = """
+CREATE TABLE IF NOT EXISTS fingerprints (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE)
+"""
 
 
 def prepare(sql: sqlite3.Connection) -> None:
@@ -52,7 +54,7 @@ def is_packed(sql: sqlite3.Connection) -> bool:
 
 
 def fingerprint_key(sql: sqlite3.Connection, fingerprint: str, *, create: bool = False) -> int | str | None:
-    """What stands in the rows for a fingerprint; None: nothing was ever kept of it. Created in the caller's transaction."""
+    """What stands in the rows for a fingerprint; None: nothing was ever kept of it, and it is not to be created."""
     if not is_packed(sql):
         return fingerprint
     if create:
@@ -67,7 +69,7 @@ def holds_wide_rows(sql: sqlite3.Connection) -> bool:
 
 
 def pack(sql: sqlite3.Connection, convert: Callable[[Row], Row | None] | None = None) -> None:
-    """Lay the rows anew, all of them or none, each as ``convert`` makes it or (None) not at all; then shorten the file."""
+    """Lay the rows anew, each as ``convert`` makes it or (None) not at all: all or nothing. Then shorten the file."""
     failpoint("cache.pack.before")
     sql.execute("BEGIN IMMEDIATE")
     try:

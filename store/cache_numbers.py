@@ -26,7 +26,11 @@ class Numbers(NamedTuple):
     is_small: bool
 
     def read(self) -> Vectors | Small:
-        return np.frombuffer(self.blob, np.int8 if self.is_small else _WIDE)
+        return _read(self.blob, is_small=self.is_small)
+
+
+def _read(blob: bytes, *, is_small: bool) -> Vectors | Small:
+    return np.frombuffer(blob, np.int8) if is_small else np.frombuffer(blob, _WIDE)
 
 
 def as_numbers(vectors: Sequence[Vectors], precision: Precision) -> list[Numbers]:
@@ -44,7 +48,7 @@ def as_matrix(kept: Sequence[Numbers]) -> Vectors:
         return np.empty((0, 0), np.float32)
     small = [each.is_small for each in kept]
     if all(small) or not any(small):
-        joined = np.frombuffer(b"".join(each.blob for each in kept), np.int8 if small[0] else _WIDE)
+        joined = _read(b"".join(each.blob for each in kept), is_small=small[0])
         return restore(joined.reshape(len(kept), -1))
     return np.concatenate([restore(each.read()[None]) for each in kept])
 

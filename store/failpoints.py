@@ -76,8 +76,6 @@ POINTS: Final = (
     "cache.shrink.after",
     "cache.forget.before",
     "cache.forget.after",
-    "cache.checkpoint.before",
-    "cache.checkpoint.after",
     "vectors.create.before",
     "vectors.create.after",
     "vectors.upsert.before",

@@ -15,7 +15,7 @@ _COLUMNS = "fingerprint TEXT NOT NULL, text_hash BLOB NOT NULL, vector BLOB NOT 
 
 
 def scatter(path: Path) -> None:
-    """Lay the rows of a cache as was done before they were packed: each under its key, cut after a quarter of a page."""
+    """Lay the rows of a cache as was done before they were packed: each under its key."""
     _lay(path, f"{_COLUMNS}, checksum INTEGER, PRIMARY KEY (fingerprint, text_hash)", "WITHOUT ROWID", 4096)
 
 
