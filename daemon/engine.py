@@ -155,7 +155,7 @@ class Engine:
         )
         self.first_look_due = False  # at whether the stores are in step, once the index is current
         self.measures = Measures(clock)
-        self.spare_memory = SpareMemory(give_back=self._rest)
+        self.spare_memory = SpareMemory(give_back=self.rest)
         self.worker.on_jobs = self._note_jobs
         self.vectorizer.on_written = self.measures.note_vectors
 
@@ -258,6 +258,16 @@ class Engine:
         self.queue.requeue_parked()
         self.semantics.retry_now()
 
+    def rest(self) -> None:
+        """A burst of work is over: give back what it took of memory and disk."""
+        give_back()
+        try:
+            self.upkeep.fold_logs()
+            if self.upkeep.has_grown():
+                self.queue.enqueue("maintain", afresh=False)
+        except MemorydError as error:  # it is not wanted at once, and maintenance tells if it cannot be done
+            log.info("logs_not_folded", code=error.code, reason=error.message)
+
     def is_current(self) -> bool:
         """Whether nothing is left to do that can be done now: what failed before waits for its own time."""
         try:
@@ -337,16 +347,6 @@ class Engine:
     def _note_jobs(self, kind: str, count: int, seconds: float, facts: Facts | None) -> None:
         self.measures.note_jobs(kind, count, seconds, facts)
         self.spare_memory.note_work()
-
-    def _rest(self) -> None:
-        """A burst of work is over: give back what it took of memory and disk."""
-        give_back()
-        try:
-            self.upkeep.fold_logs()
-            if self.upkeep.has_grown():
-                self.queue.enqueue("maintain", afresh=False)
-        except MemorydError as error:  # it is not wanted at once, and maintenance tells if it cannot be done
-            log.info("logs_not_folded", code=error.code, reason=error.message)
 
     def _wake_lanes(self) -> None:
         self.queue.notify()

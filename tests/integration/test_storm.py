@@ -123,6 +123,31 @@ def test_ledger_shrinks_when_most_of_it_is_deleted(tmp_path: Path) -> None:
         check_ledger(engine.database)
 
 
+def test_burst_that_is_over_leaves_no_logs_and_little_that_is_not_compacted(tmp_path: Path) -> None:
+    memory, chance = Memory(tmp_path), random.Random(7)
+    for number in range(FILES):
+        memory.write(f"memory/{number}.md", note(chance))
+    with memory.running() as engine:
+        memory.settle()
+        maintain(memory)
+        compact = store_bytes(memory)["vectors"]
+        change = 0
+        while store_bytes(memory)["vectors"] < 1.1 * compact + 2**20:
+            memory.write(f"memory/{change % FILES}.md", note(chance))
+            memory.look()
+            change += 1
+        assert log_bytes(engine.database.path) > 0
+        assert log_bytes(engine.cache.path) > 0
+        engine.rest()
+        eventually(lambda: engine.queue.depths() == {}, what="the vectors are compacted")
+        engine.rest()
+        assert engine.queue.depths() == {}  # once is enough
+        assert log_bytes(engine.database.path) == log_bytes(engine.cache.path) == 0
+        assert store_bytes(memory)["vectors"] < 1.1 * compact
+        assert memory.health() == []
+        assert engine.verifier.verify().in_sync
+
+
 # -- what cannot be compacted -------------------------------------------------------------------------------
 
 

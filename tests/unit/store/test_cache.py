@@ -393,6 +393,21 @@ def test_cache_that_somebody_reads_is_packed_all_the_same(tmp_path: Path, clock:
         assert cache.find("f1", list(vectors)).keys() == vectors.keys()
 
 
+def test_log_is_folded_back_unless_somebody_reads_what_was_before(cache: SqliteCache) -> None:
+    log = cache.path.with_name("embeddings.db-wal")
+    with closing(sqlite3.connect(cache.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
+        cache.keep("f1", {b"a": VECTOR})
+        assert not cache.checkpoint()
+        assert log.stat().st_size > 0
+        reader.execute("ROLLBACK")
+    assert cache.checkpoint()
+    assert log.stat().st_size == 0
+    cache.keep("f1", {b"b": VECTOR})
+    assert cache.find("f1", [b"a", b"b"]).keys() == {b"a", b"b"}
+
+
 def test_many_are_found_in_the_order_in_which_they_are_asked_for(cache: SqliteCache) -> None:
     vectors = fill(cache, 3)
     keys = [b"text 2", b"unknown", b"text 0", b"text 2"]
