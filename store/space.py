@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-_FREE_SHARE = 0.03  # of a file that may lie idle: new rows fill it
+_FREE_SHARE = 0.02  # of a file that may lie idle: new rows fill it
 _RECLAIM_PAGES = 1024  # in one transaction
 
 
