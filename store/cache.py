@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 
 from memoryd.store.cache_file import COLUMNS, PAGE_BYTES, fingerprint_key, holds_wide_rows, is_packed, pack, prepare
-from memoryd.store.cache_numbers import Numbers, as_matrix, as_numbers, is_sound, restored, serve, shrunk
+from memoryd.store.cache_numbers import Numbers, as_matrix, as_numbers, is_sound, read, restored, serves, shrunk
 from memoryd.store.errors import StoreCorrupt
 from memoryd.store.failpoints import failpoint
 from memoryd.store.precision import Precision, Small
@@ -113,12 +113,12 @@ class SqliteCache:
         with self._errors():
             key = fingerprint_key(self._sql, fingerprint)
             for text_hash, blob, used_day, checksum, is_small in self._rows(key, hashes):
-                if not is_sound(blob, checksum, is_small=bool(is_small)):
+                if not is_sound(blob, checksum, is_small):
                     spoilt.append((key, text_hash))
                     continue
-                if not serve(self._precision, is_small=bool(is_small)):
+                if not serves(self._precision, is_small):
                     continue
-                found[text_hash] = Numbers(blob, bool(is_small))
+                found[text_hash] = (blob, is_small)
                 if used_day != today:
                     used.append((today, key, text_hash))
             if used or spoilt:
@@ -148,11 +148,11 @@ class SqliteCache:
     def peek(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Vectors]:
         """What ``find`` would give, looked at without using it: from any thread, and nothing is written."""
         held = self._peek(fingerprint, hashes).items()
-        return restored((key, numbers) for key, numbers in held if serve(self._precision, is_small=numbers.is_small))
+        return restored((key, numbers) for key, numbers in held if serves(self._precision, numbers[1]))
 
     def peek_numbers(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Vectors | Small]:
         """The same in the numbers that they are kept in, whether those will do or not."""
-        return {key: numbers.read() for key, numbers in self._peek(fingerprint, hashes).items()}
+        return {key: read(*numbers) for key, numbers in self._peek(fingerprint, hashes).items()}
 
     def _peek(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Numbers]:
         held: dict[bytes, Numbers] = {}
@@ -161,10 +161,11 @@ class SqliteCache:
             key = fingerprint_key(sql, fingerprint)
             for text_hash in hashes:
                 row = sql.execute(
-                    "SELECT vector, is_small FROM embeddings WHERE fingerprint = ? AND text_hash = ?", (key, text_hash)
+                    "SELECT vector, checksum, is_small FROM embeddings WHERE fingerprint = ? AND text_hash = ?",
+                    (key, text_hash),
                 ).fetchone()
-                if row is not None:
-                    held[text_hash] = Numbers(row[0], bool(row[1]))
+                if row is not None and is_sound(*row):
+                    held[text_hash] = (row[0], row[2])
         return held
 
     def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
@@ -177,8 +178,8 @@ class SqliteCache:
                 sql.executemany(
                     f"INSERT OR REPLACE INTO embeddings ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 - ours
                     [
-                        (key, text_hash, each.blob, today, zlib.crc32(each.blob), each.is_small)
-                        for text_hash, each in kept.items()
+                        (key, text_hash, blob, today, zlib.crc32(blob), is_small)
+                        for text_hash, (blob, is_small) in kept.items()
                     ],
                 )
             failpoint("cache.keep.after")

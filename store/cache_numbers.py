@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -15,21 +15,13 @@ from memoryd.store.cache_file import Row
 from memoryd.store.precision import Precision, Small, restore, shrink
 from memoryd.store.protocols import Vectors
 
+Numbers: TypeAlias = tuple[bytes, int]  # a vector in the bytes that it is kept in, and whether those are int8
+
 _WIDE: Final = np.dtype("<f4")
 _LENGTH_TOLERANCE: Final = 1e-3  # of a vector of length 1, for rows without a checksum
 
 
-class Numbers(NamedTuple):
-    """A vector in the bytes that it is kept in."""
-
-    blob: bytes
-    is_small: bool
-
-    def read(self) -> Vectors | Small:
-        return _read(self.blob, is_small=self.is_small)
-
-
-def _read(blob: bytes, *, is_small: bool) -> Vectors | Small:
+def read(blob: bytes, is_small: int) -> Vectors | Small:
     return np.frombuffer(blob, np.int8) if is_small else np.frombuffer(blob, _WIDE)
 
 
@@ -38,27 +30,27 @@ def as_numbers(vectors: Sequence[Vectors], precision: Precision) -> list[Numbers
     if not vectors:
         return []
     matrix = np.asarray(np.stack(vectors), _WIDE)
-    is_small = precision == "int8"
-    return [Numbers(row.tobytes(), is_small) for row in (shrink(matrix) if is_small else matrix)]
+    is_small = int(precision == "int8")
+    return [(row.tobytes(), is_small) for row in (shrink(matrix) if is_small else matrix)]
 
 
 def as_matrix(kept: Sequence[Numbers]) -> Vectors:
     """Vectors of one length, each from what it is kept in."""
     if not kept:
         return np.empty((0, 0), np.float32)
-    small = [each.is_small for each in kept]
-    if all(small) or not any(small):
-        joined = _read(b"".join(each.blob for each in kept), is_small=small[0])
-        return restore(joined.reshape(len(kept), -1))
-    return np.concatenate([restore(each.read()[None]) for each in kept])
+    widths = {is_small for _, is_small in kept}
+    if len(widths) > 1:
+        return np.concatenate([restore(read(*each)[None]) for each in kept])
+    joined = read(b"".join([blob for blob, _ in kept]), widths.pop())
+    return restore(joined.reshape(len(kept), -1))
 
 
-def serve(precision: Precision, *, is_small: bool) -> bool:
+def serves(precision: Precision, is_small: int) -> bool:
     """Whether what is kept will do where this precision is wanted: 32 bits do for 8, but not 8 for 32."""
     return precision == "int8" or not is_small
 
 
-def is_sound(blob: object, checksum: int | None, *, is_small: bool) -> bool:
+def is_sound(blob: object, checksum: int | None, is_small: int) -> bool:
     """Whether the bytes are those of the vector that was kept."""
     if not isinstance(blob, bytes) or not blob or (len(blob) % 4 and not is_small):
         return False
@@ -75,10 +67,10 @@ def shrunk(row: Row) -> Row | None:
     fingerprint, text_hash, blob, used_day, checksum, is_small = row
     if is_small:
         return row
-    if not is_sound(blob, checksum, is_small=False):
+    if not is_sound(blob, checksum, is_small):
         return None
-    (small,) = as_numbers([np.frombuffer(blob, _WIDE)], "int8")
-    return fingerprint, text_hash, small.blob, used_day, zlib.crc32(small.blob), 1
+    ((small, _),) = as_numbers([np.frombuffer(blob, _WIDE)], "int8")
+    return fingerprint, text_hash, small, used_day, zlib.crc32(small), 1
 
 
 def restored(kept: Iterable[tuple[bytes, Numbers]]) -> dict[bytes, Vectors]:

@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as memoryd does
 import numpy as np
 import simsimd
 
-from memoryd.store.cache_numbers import Numbers, as_matrix
+from memoryd.store.cache_numbers import as_matrix
 from memoryd.store.mirror import EXACT_ROWS, Mirror
 from memoryd.store.precision import PRECISIONS, enlarge, shrink
 from memoryd.store.protocols import Vectors
@@ -143,7 +143,7 @@ def read_vectors(cache: Path) -> Vectors:
     with closing(sqlite3.connect(f"file:{cache.expanduser()}?mode=ro", uri=True)) as sql:
         (most,) = sql.execute("SELECT fingerprint FROM embeddings GROUP BY 1 ORDER BY count(*) DESC").fetchone()
         rows = sql.execute("SELECT vector, is_small FROM embeddings WHERE fingerprint = ? ORDER BY text_hash", (most,))
-        return as_matrix([Numbers(blob, bool(is_small)) for blob, is_small in rows])
+        return as_matrix(rows.fetchall())
 
 
 if __name__ == "__main__":

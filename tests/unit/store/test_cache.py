@@ -165,6 +165,7 @@ def test_row_that_is_not_as_it_was_kept_is_absent_and_dropped(
     cache._sql.execute("UPDATE embeddings SET vector = ? WHERE text_hash = ?", (spoil(blob), b"a"))
     if kept_before_checksums:
         cache._sql.execute("UPDATE embeddings SET checksum = NULL")
+    assert cache.peek("f1", [b"a", b"b"]).keys() == cache.peek_numbers("f1", [b"a", b"b"]).keys() == {b"b"}
     assert cache.find("f1", [b"a", b"b"]).keys() == {b"b"}
     assert cache._sql.execute("SELECT count(*) FROM embeddings").fetchone() == (1,)
 
