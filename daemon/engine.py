@@ -263,7 +263,7 @@ class Engine:
         give_back()
         try:
             self.upkeep.fold_logs()
-            if self.upkeep.has_grown():
+            if self.upkeep.is_wasteful():
                 self.queue.enqueue("maintain", afresh=False)
         except MemorydError as error:  # it is not wanted at once, and maintenance tells if it cannot be done
             log.info("logs_not_folded", code=error.code, reason=error.message)

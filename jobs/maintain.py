@@ -32,8 +32,10 @@ _LEAST_DEAD = 50
 _MERGE_PAGES = 500  # in one transaction: tens of milliseconds
 _OVERGROWN = 2.0  # backlog at which vectors that cannot be compacted are written anew
 _TOO_MUCH = 8.0  # backlog at which no more are written
-_GROWN = 1.1  # times what LanceDB took when it was compacted: as much is worth compacting once there is time
-_LEAST_GROWN = 2**20  # bytes
+# What a burst may leave until the next run:
+_LEAST_LEFT = 2**20  # bytes of either, and
+_GROWN = 0.1  # of what LanceDB took when it was compacted
+_IDLE_LEFT = 0.03  # of the ledger's file, beyond what was idle after the last run
 _MERGED_KEY = "keywords_merged_to"  # in meta: the last chunk when the keyword indexes were merged
 
 
@@ -83,12 +85,16 @@ class Upkeep:
         if log_bytes(self._cache.path):
             self._cache.checkpoint()
 
-    def has_grown(self) -> bool:
-        """Whether LanceDB takes so much more since it was compacted that a pause is worth it, from any thread."""
-        held = self._vector_bytes()
+    def is_wasteful(self) -> bool:
+        """Whether a burst that is over has left enough to be worth a run, from any thread: in LanceDB old versions and
+        small files, in the ledger pages that hold nothing.
+        """
+        held, idle = self._vector_bytes(), self._database.free_share()
         if self._compact is None:
             self._compact = held
-        return not self._failing and held > _GROWN * self._compact + _LEAST_GROWN
+        grown = held - self._compact
+        is_idle = idle > self._idle + _IDLE_LEFT and idle * self._database.bytes_on_disk() > _LEAST_LEFT
+        return not self._failing and (is_idle or grown > max(_LEAST_LEFT, _GROWN * self._compact))
 
     def check_room(self) -> None:
         """Refuse to write vectors that have long been waiting to be compacted: words are found all the same."""

@@ -132,10 +132,11 @@ def test_burst_that_is_over_leaves_no_logs_and_little_that_is_not_compacted(tmp_
         maintain(memory)
         compact = store_bytes(memory)["vectors"]
         change = 0
-        while store_bytes(memory)["vectors"] < 1.1 * compact + 2**20:
-            memory.write(f"memory/{change % FILES}.md", note(chance))
+        while store_bytes(memory)["vectors"] < compact + 1.1 * max(2**20, 0.1 * compact):
+            for number in range(change, change + 8):
+                memory.write(f"memory/{number % FILES}.md", note(chance))
             memory.look()
-            change += 1
+            change += 8
         assert log_bytes(engine.database.path) > 0
         assert log_bytes(engine.cache.path) > 0
         engine.rest()
@@ -144,6 +145,7 @@ def test_burst_that_is_over_leaves_no_logs_and_little_that_is_not_compacted(tmp_
         assert engine.queue.depths() == {}  # once is enough
         assert log_bytes(engine.database.path) == log_bytes(engine.cache.path) == 0
         assert store_bytes(memory)["vectors"] < 1.1 * compact
+        assert engine.database.free_share() < 0.03
         assert memory.health() == []
         assert engine.verifier.verify().in_sync
 
