@@ -141,7 +141,8 @@ class Embedder:
     precision: str = field(
         default="int8",
         metadata=about(
-            "What a number of a vector is kept in; float32: four times the disk.", choices=("float32", "int8")
+            "What a number of a vector is kept in; float32: four times the disk, after int8 all is embedded again.",
+            choices=("float32", "int8"),
         ),
     )
     timeout_s: float = field(

@@ -41,7 +41,7 @@ from memoryd.jobs.meaning import Models
 from memoryd.jobs.pauses import Pause, Pauses
 from memoryd.jobs.schedule import Schedule
 from memoryd.jobs.semantics import Semantics
-from memoryd.jobs.spare_memory import SpareMemory
+from memoryd.jobs.spare_memory import SpareMemory, give_back
 from memoryd.jobs.surroundings import look_around
 from memoryd.jobs.verify import Verifier
 from memoryd.jobs.worker import Facts, Worker
@@ -99,7 +99,9 @@ class Engine:
             self.cache = self.healer.open(
                 "embedding_cache",
                 paths.embeddings,
-                lambda: SqliteCache(paths.embeddings, clock, report, check_s=check_s),
+                lambda: SqliteCache(
+                    paths.embeddings, clock, report, precision=configured_precision(config), check_s=check_s
+                ),
             )
             undo.pop_all()
         self._ledger_is_new = False  # begun anew while we run, and not told yet what there is
@@ -153,7 +155,7 @@ class Engine:
         )
         self.first_look_due = False  # at whether the stores are in step, once the index is current
         self.measures = Measures(clock)
-        self.spare_memory = SpareMemory()
+        self.spare_memory = SpareMemory(give_back=self.rest)
         self.worker.on_jobs = self._note_jobs
         self.vectorizer.on_written = self.measures.note_vectors
 
@@ -255,6 +257,16 @@ class Engine:
     def retry_failures(self) -> None:
         self.queue.requeue_parked()
         self.semantics.retry_now()
+
+    def rest(self) -> None:
+        """A burst of work is over: give back what it took of memory and disk."""
+        give_back()
+        try:
+            self.upkeep.fold_logs()
+            if self.upkeep.is_wasteful():
+                self.queue.enqueue("maintain", afresh=False)
+        except MemorydError as error:  # it is not wanted at once, and maintenance tells if it cannot be done
+            log.info("logs_not_folded", code=error.code, reason=error.message)
 
     def is_current(self) -> bool:
         """Whether nothing is left to do that can be done now: what failed before waits for its own time."""

@@ -12,7 +12,7 @@ from memoryd.jobs.look import Look, Place, Stores
 from memoryd.store.errors import MemorydError, StoreCorrupt
 from memoryd.store.generations import Generation
 from memoryd.store.lance import stored_rows
-from memoryd.store.precision import Small, are_sound, shrink
+from memoryd.store.precision import Small, are_sound, restore, shrink
 from memoryd.store.protocols import Vectors
 
 _LOOKS = 3  # at files that are compacted away meanwhile
@@ -81,15 +81,18 @@ def _stale(
     """The passages whose vector cannot have been written, or is not the one that was computed for their text."""
     sound = are_sound(matrix)
     ours = [(row, passage) for row, passage in enumerate(ids) if passage in wanted]
-    kept = stores.cache.peek(generation.fingerprint, (wanted[passage][1] for _, passage in ours))
+    kept = stores.cache.peek_numbers(generation.fingerprint, (wanted[passage][1] for _, passage in ours))
     for row, passage in ours:
         computed = kept.get(wanted[passage][1])
         if not sound[row] or (computed is not None and not _is_kept_as(matrix[row], computed)):
             yield passage
 
 
-def _is_kept_as(numbers: Vectors | Small, vector: Vectors) -> bool:
-    return np.array_equal(numbers, shrink(vector[None])[0] if numbers.dtype == np.int8 else vector)
+def _is_kept_as(numbers: Vectors | Small, computed: Vectors | Small) -> bool:
+    """Where one of both has 8 bits only, the other one in 8 bits is the same."""
+    if numbers.dtype != computed.dtype:
+        numbers, computed = shrink(restore(numbers[None])), shrink(restore(computed[None]))
+    return np.array_equal(numbers, computed)
 
 
 def read_marks(stores: Stores, generation: Generation) -> dict[int, int]:

@@ -18,6 +18,7 @@ from memoryd.store.errors import MemorydError, StoreUnavailable
 from memoryd.store.failpoints import failpoint
 from memoryd.store.generations import Generations
 from memoryd.store.keywords import TABLES, count_segments, merge_segments
+from memoryd.store.quarantine import folder_bytes
 from memoryd.store.space import log_bytes
 
 log = structlog.get_logger()
@@ -31,6 +32,10 @@ _LEAST_DEAD = 50
 _MERGE_PAGES = 500  # in one transaction: tens of milliseconds
 _OVERGROWN = 2.0  # backlog at which vectors that cannot be compacted are written anew
 _TOO_MUCH = 8.0  # backlog at which no more are written
+# What a burst may leave until the next run:
+_LEAST_LEFT = 2**20  # bytes of either, and
+_GROWN = 0.1  # of what LanceDB took when it was compacted
+_IDLE_LEFT = 0.03  # of the ledger's file, beyond what was idle after the last run
 _MERGED_KEY = "keywords_merged_to"  # in meta: the last chunk when the keyword indexes were merged
 
 
@@ -56,6 +61,7 @@ class Upkeep:
         self._failing = False
         self._left = 0  # bytes in the logs after the last run: a reader that never ends keeps them from going
         self._idle = 0.0  # share of the ledger that was idle then
+        self._compact: int | None = None  # bytes of LanceDB then; None = not known yet
 
     def is_due(self) -> bool:
         """Whether enough has piled up not to wait for the clock. While it fails, the queue says when to try again."""
@@ -68,6 +74,27 @@ class Upkeep:
     def is_worthwhile(self) -> bool:
         """Whether a burst that is over has left vectors that later changes are the cheaper for having compacted."""
         return not self._failing and any(meaning.vectors.is_scattered() for meaning in self._semantics.in_use())
+
+    def fold_logs(self) -> None:
+        """What a burst that is over has left in the write-ahead logs, from any thread. Nobody is waited for.
+
+        Where somebody reads or writes at that moment, the rest is folded by the next run.
+        """
+        if log_bytes(self._database.path):
+            self._database.checkpoint(patient=False)
+        if log_bytes(self._cache.path):
+            self._cache.checkpoint()
+
+    def is_wasteful(self) -> bool:
+        """Whether a burst that is over has left enough to be worth a run, from any thread: in LanceDB old versions and
+        small files, in the ledger pages that hold nothing.
+        """
+        held, idle = self._vector_bytes(), self._database.free_share()
+        if self._compact is None:
+            self._compact = held
+        grown = held - self._compact
+        is_idle = idle > self._idle + _IDLE_LEFT and idle * self._database.bytes_on_disk() > _LEAST_LEFT
+        return not self._failing and (is_idle or grown > max(_LEAST_LEFT, _GROWN * self._compact))
 
     def check_room(self) -> None:
         """Refuse to write vectors that have long been waiting to be compacted: words are found all the same."""
@@ -96,6 +123,7 @@ class Upkeep:
                 failures.append(error)
         self._failing = bool(failures)
         self._left, self._idle = self._log_bytes(), self._database.free_share()
+        self._compact = self._vector_bytes()
         if failures:
             raise failures[0]
         failpoint("maintain.end")
@@ -155,6 +183,14 @@ class Upkeep:
 
     def _log_bytes(self) -> int:
         return max(log_bytes(self._database.path), log_bytes(self._cache.path))
+
+    def _vector_bytes(self) -> int:
+        """On this machine's disk, old versions and all."""
+        held = 0
+        for meaning in self._semantics.in_use():
+            if not meaning.vectors.place.is_remote:
+                held += folder_bytes(meaning.vectors.place.table_path(meaning.generation.fingerprint))
+        return held
 
     def _prune_cache(self) -> dict[str, int]:
         in_use = self._generations.hashes_in_use()

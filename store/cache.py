@@ -1,7 +1,8 @@
 """The embedding cache: text that was embedded once is never embedded again.
 
 A file of its own, so that it survives the loss of the ledger and of LanceDB: both are rebuilt from markdown
-and from here. What it gives out was checked: a row whose bytes are not those that were kept is as good as none.
+and from here. A vector is kept in the numbers that LanceDB keeps it in. What is given out was checked: a row whose
+bytes are not those that were kept is as good as none.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import structlog
 
-from memoryd.store.cache_file import PAGE_BYTES, is_packed, pack, prepare
+from memoryd.store.cache_file import COLUMNS, PAGE_BYTES, fingerprint_key, holds_wide_rows, is_packed, pack, prepare
+from memoryd.store.cache_numbers import Numbers, as_matrix, as_numbers, is_sound, read, restored, serves, shrunk
 from memoryd.store.errors import StoreCorrupt
 from memoryd.store.failpoints import failpoint
+from memoryd.store.precision import Precision, Small
 from memoryd.store.protocols import Clock, Vectors
 from memoryd.store.space import fold_log, reclaim_pages
 from memoryd.store.sqlite_file import (
@@ -35,9 +37,7 @@ from memoryd.store.sqlite_file import (
 log = structlog.get_logger()
 
 _DAY = 86_400
-_NUMBER = np.dtype("<f4")
 _FIND_BATCH = 500  # texts that are looked for in one statement
-_LENGTH_TOLERANCE = 1e-3  # of a vector of length 1, for rows without a checksum
 _LEAST_SPARE = 512  # rows that no passage uses and that are kept even by a small memory
 # What is kept of an earlier state of the notes, a branch that is checked out again for instance: as much again as is
 # in use, the last used first.
@@ -52,9 +52,18 @@ DELETE FROM embeddings WHERE (fingerprint, text_hash) IN (
 class SqliteCache:
     """Used by the worker's embed lane alone, so one connection serves."""
 
-    def __init__(self, path: Path, clock: Clock, on_damage: OnDamage = ignore_damage, *, check_s: float = 0.0) -> None:
-        """``check_s``: so long at most it is looked at for damage before it is used."""
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        on_damage: OnDamage = ignore_damage,
+        *,
+        precision: Precision = "float32",
+        check_s: float = 0.0,
+    ) -> None:
+        """``precision``: of LanceDB. ``check_s``: so long at most it is looked at for damage before it is used."""
         self.path = path
+        self._precision = precision
         self._clock = clock
         self._on_damage = on_damage
         with translated_errors(path):
@@ -88,29 +97,30 @@ class SqliteCache:
 
     def find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
         """The vectors that are kept of these texts. A row that is not as it was kept is dropped, not given out."""
-        return {key: np.frombuffer(blob, _NUMBER) for key, blob in self._find(fingerprint, hashes).items()}
+        return restored(self._find(fingerprint, hashes).items())
 
     def find_all(self, fingerprint: str, hashes: Sequence[bytes]) -> tuple[list[bool], Vectors]:
         """Which of these texts have a vector, and the vectors of those, in their order; for many of them at once."""
         found = self._find(fingerprint, hashes)
         is_found = [key in found for key in hashes]
-        blobs = [found[key] for key in compress(hashes, is_found)]
-        matrix: Vectors = np.frombuffer(b"".join(blobs), _NUMBER)
-        return is_found, matrix.reshape(len(blobs), -1) if blobs else matrix.reshape(0, 0)
+        return is_found, as_matrix([found[key] for key in compress(hashes, is_found)])
 
-    def _find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
-        used: list[tuple[int, str, bytes]] = []
-        spoilt: list[tuple[str, bytes]] = []
+    def _find(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Numbers]:
+        found: dict[bytes, Numbers] = {}
+        used: list[tuple[int, int | str | None, bytes]] = []
+        spoilt: list[tuple[int | str | None, bytes]] = []
         today = int(self._clock() // _DAY)
         with self._errors():
-            for text_hash, blob, used_day, checksum in self._rows(fingerprint, hashes):
-                if not _is_sound(blob, checksum):
-                    spoilt.append((fingerprint, text_hash))
+            key = fingerprint_key(self._sql, fingerprint)
+            for text_hash, blob, used_day, checksum, is_small in self._rows(key, hashes):
+                if not is_sound(blob, checksum, is_small):
+                    spoilt.append((key, text_hash))
                     continue
-                found[text_hash] = blob
+                if not serves(self._precision, is_small):
+                    continue
+                found[text_hash] = (blob, is_small)
                 if used_day != today:
-                    used.append((today, fingerprint, text_hash))
+                    used.append((today, key, text_hash))
             if used or spoilt:
                 failpoint("cache.note.before")
             if used:  # at most once a day for each
@@ -122,37 +132,56 @@ class SqliteCache:
                 failpoint("cache.note.after")
         return found
 
-    def _rows(self, fingerprint: str, hashes: Sequence[bytes]) -> Iterator[tuple[bytes, bytes, int, int | None]]:
+    def _rows(
+        self, key: int | str | None, hashes: Sequence[bytes]
+    ) -> Iterator[tuple[bytes, bytes, int, int | None, int]]:
         """Hundreds at a time: a statement for each takes most of the time that a rebuild takes."""
         for start in range(0, len(hashes), _FIND_BATCH):
             portion = hashes[start : start + _FIND_BATCH]
             marks = ",".join("?" * len(portion))
             yield from self._sql.execute(
-                "SELECT text_hash, vector, used_day, checksum FROM embeddings"  # noqa: S608 - marks are "?"
+                "SELECT text_hash, vector, used_day, checksum, is_small FROM embeddings"  # noqa: S608 - marks are "?"
                 f" WHERE fingerprint = ? AND text_hash IN ({marks})",
-                (fingerprint, *portion),
+                (key, *portion),
             ).fetchall()
 
     def peek(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Vectors]:
-        """What is kept, looked at without using it: from any thread, and nothing is written."""
-        held: dict[bytes, Vectors] = {}
+        """What ``find`` would give, looked at without using it: from any thread, and nothing is written."""
+        held = self._peek(fingerprint, hashes).items()
+        return restored((key, numbers) for key, numbers in held if serves(self._precision, numbers[1]))
+
+    def peek_numbers(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Vectors | Small]:
+        """The same in the numbers that they are kept in, whether those will do or not."""
+        return {key: read(*numbers) for key, numbers in self._peek(fingerprint, hashes).items()}
+
+    def _peek(self, fingerprint: str, hashes: Iterable[bytes]) -> dict[bytes, Numbers]:
+        held: dict[bytes, Numbers] = {}
         with translated_errors(self.path), closing(connect(self.path, query_only=True)) as sql:
+            sql.execute("BEGIN")  # the rows are maybe laid anew meanwhile
+            key = fingerprint_key(sql, fingerprint)
             for text_hash in hashes:
                 row = sql.execute(
-                    "SELECT vector FROM embeddings WHERE fingerprint = ? AND text_hash = ?", (fingerprint, text_hash)
+                    "SELECT vector, checksum, is_small FROM embeddings WHERE fingerprint = ? AND text_hash = ?",
+                    (key, text_hash),
                 ).fetchone()
-                if row is not None:
-                    held[text_hash] = np.frombuffer(row[0], _NUMBER)
+                if row is not None and is_sound(*row):
+                    held[text_hash] = (row[0], row[2])
         return held
 
     def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
         today = int(self._clock() // _DAY)
-        blobs = {key: np.asarray(vector, _NUMBER).tobytes() for key, vector in vectors.items()}
-        rows = [(fingerprint, key, blob, today, zlib.crc32(blob)) for key, blob in blobs.items()]
-        statement = "INSERT OR REPLACE INTO embeddings (fingerprint, text_hash, vector, used_day, checksum)"
+        kept = dict(zip(vectors, as_numbers(list(vectors.values()), self._precision), strict=True))
         with self._errors():
             failpoint("cache.keep.before")
-            self._write(f"{statement} VALUES (?, ?, ?, ?, ?)", rows)
+            with self._transaction() as sql:
+                key = fingerprint_key(sql, fingerprint, create=True)
+                sql.executemany(
+                    f"INSERT OR REPLACE INTO embeddings ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 - ours
+                    [
+                        (key, text_hash, blob, today, zlib.crc32(blob), is_small)
+                        for text_hash, (blob, is_small) in kept.items()
+                    ],
+                )
             failpoint("cache.keep.after")
 
     def prune(self, in_use: Iterable[bytes], unused_days: int, *, is_shared: bool = False) -> int:
@@ -176,8 +205,10 @@ class SqliteCache:
             self._sql.execute("DELETE FROM in_use")
             (left,) = self._sql.execute("SELECT count(*) FROM embeddings").fetchone()
             failpoint("cache.shrink.before")
-            if not is_packed(self._sql):
-                pack(self._sql)
+            # What others share stays as wide as it is: one of them may want all 32 bits.
+            shrinks = self._precision == "int8" and not is_shared and holds_wide_rows(self._sql)
+            if shrinks or not is_packed(self._sql):
+                pack(self._sql, shrunk if shrinks else None)
             elif dropped > left:  # what is left lies scattered, and is less than what went
                 self._sql.execute("VACUUM")
             while reclaim_pages(self._sql):
@@ -190,11 +221,17 @@ class SqliteCache:
         """Drop all that one embedder made, and give the space back to the disk."""
         with self._errors():
             failpoint("cache.forget.before")
-            dropped = self._sql.execute("DELETE FROM embeddings WHERE fingerprint = ?", (fingerprint,)).rowcount
+            key = fingerprint_key(self._sql, fingerprint)
+            dropped = self._sql.execute("DELETE FROM embeddings WHERE fingerprint = ?", (key,)).rowcount
             failpoint("cache.forget.after")
             self._sql.execute("VACUUM")
             self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return dropped
+
+    def checkpoint(self) -> bool:
+        """Fold the write-ahead log back, from any thread; whether all of it was. Nobody is waited for."""
+        with self._errors(), closing(connect(self.path, query_only=True)) as sql:
+            return fold_log(sql, patient=False)
 
     def bytes_on_disk(self) -> int:
         return file_bytes(self.path)
@@ -212,22 +249,17 @@ class SqliteCache:
             raise
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        with self._transaction() as sql:
+            sql.executemany(statement, rows)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing, in one commit."""
         self._sql.execute("BEGIN IMMEDIATE")
         try:
-            self._sql.executemany(statement, rows)
+            yield self._sql
             self._sql.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):  # SQLite has rolled back by itself after a full disk
                 self._sql.execute("ROLLBACK")
             raise
-
-
-def _is_sound(blob: object, checksum: int | None) -> bool:
-    """Whether the bytes are those of the vector that was kept."""
-    if not isinstance(blob, bytes) or not blob or len(blob) % 4:
-        return False
-    if checksum is not None:
-        return zlib.crc32(blob) == checksum
-    length = float(np.linalg.norm(np.frombuffer(blob, _NUMBER).astype(np.float64)))
-    return abs(length - 1.0) <= _LENGTH_TOLERANCE  # NaN and infinity are no lengths either

@@ -126,12 +126,16 @@ class Database:
         self.checkpoint()
         return freed
 
-    def checkpoint(self) -> None:
-        """Fold the WAL back into the file, so that it cannot grow without end."""
+    def checkpoint(self, *, patient: bool = True) -> bool:
+        """Fold the WAL back into the file, so that it cannot grow without end; whether all of it was.
+
+        Whoever writes waits for it; if not ``patient``, it does not wait for whoever reads.
+        """
         with self._lock, self._errors():
             failpoint("ledger.checkpoint.before")
-            fold_log(self._writer)
+            is_folded = fold_log(self._writer, patient=patient)
             failpoint("ledger.checkpoint.after")
+            return is_folded
 
     def check(self, seconds: float) -> bool:
         """Look for damage that no query has met yet; whether the look was finished in time. Raises ``StoreCorrupt``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-_FREE_SHARE = 0.1  # of a file that may lie idle: new rows fill it
+_FREE_SHARE = 0.02  # of a file that may lie idle: new rows fill it
 _RECLAIM_PAGES = 1024  # in one transaction
 
 
@@ -28,9 +28,19 @@ def reclaim_pages(sql: sqlite3.Connection) -> int:
     return int(max(0, before - after) * size)
 
 
-def fold_log(sql: sqlite3.Connection) -> None:
-    """Fold the WAL back into the file, so that it cannot grow without end."""
-    sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+def fold_log(sql: sqlite3.Connection, *, patient: bool = True) -> bool:
+    """Fold the WAL back into the file, so that it cannot grow without end; whether all of it was.
+
+    Readers are not held up, but whoever writes is: if not ``patient``, no reader is waited for that still needs it.
+    """
+    (patience,) = sql.execute("PRAGMA busy_timeout").fetchone()
+    try:
+        if not patient:
+            sql.execute("PRAGMA busy_timeout = 0")
+        (is_busy, *_) = sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        sql.execute(f"PRAGMA busy_timeout = {patience}")
+    return not is_busy
 
 
 def log_bytes(path: Path) -> int:

@@ -49,7 +49,7 @@ LENGTH = 8  # a note has about 25 chunks, so that a million of them are 40,000 f
 BATCH = 40  # notes in one commit; fewer of a memory that is not as large
 AHEAD = 3  # batches that are written and split while one is stored
 DOCUMENTS = 200  # whose vectors are written in one commit: about 16,000
-CACHED_CHUNKS = 200_000  # of a larger memory the embedding cache is left out: 17 GB of a million chunks
+CACHED_CHUNKS = 200_000  # of a larger memory the embedding cache is left out: 1.6 GB of a million chunks
 LEAST_FREE = 15 * 2**30  # bytes that are left on the disk, or it is not gone on
 
 

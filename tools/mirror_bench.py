@@ -25,6 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as memoryd does
 import numpy as np
 import simsimd
 
+from memoryd.store.cache_numbers import as_matrix
 from memoryd.store.mirror import EXACT_ROWS, Mirror
 from memoryd.store.precision import PRECISIONS, enlarge, shrink
 from memoryd.store.protocols import Vectors
@@ -141,8 +142,8 @@ def read_vectors(cache: Path) -> Vectors:
     """Those of the fingerprint that the cache has most of, in no particular order."""
     with closing(sqlite3.connect(f"file:{cache.expanduser()}?mode=ro", uri=True)) as sql:
         (most,) = sql.execute("SELECT fingerprint FROM embeddings GROUP BY 1 ORDER BY count(*) DESC").fetchone()
-        rows = sql.execute("SELECT vector FROM embeddings WHERE fingerprint = ? ORDER BY text_hash", (most,))
-        return np.stack([np.frombuffer(row[0], "<f4") for row in rows])
+        rows = sql.execute("SELECT vector, is_small FROM embeddings WHERE fingerprint = ? ORDER BY text_hash", (most,))
+        return as_matrix(rows.fetchall())
 
 
 if __name__ == "__main__":

@@ -321,7 +321,8 @@ def cached(memory: Memory) -> set[str]:
     from contextlib import closing
 
     with closing(sqlite3.connect(memory.data / "embeddings.db")) as sql:
-        return {row[0] for row in sql.execute("SELECT DISTINCT fingerprint FROM embeddings")}
+        kept = "SELECT DISTINCT f.fingerprint FROM embeddings e JOIN fingerprints f ON f.id = e.fingerprint"
+        return {row[0] for row in sql.execute(kept)}
 
 
 def test_prune_gives_back_the_bytes_of_what_is_not_in_use(memory: Memory) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memoryd.store.failpoints import arm
 from memoryd.store.lance import stored_rows, table_path
+from memoryd.store.precision import Small
+from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
 from tests.support.engine import Memory
+from tests.support.old_cache import scatter, widen
 from tests.support.waiting import eventually
 
 NOTES = 300
@@ -35,16 +41,27 @@ def kept_in(memory: Memory) -> set[str]:
     return {str(matrix.dtype) for _, _, matrix in stored_rows(memory.data / "vectors", "fake", 128)}
 
 
+def cached_in(memory: Memory) -> set[str]:
+    with closing(sqlite3.connect(memory.data / "embeddings.db")) as sql:
+        return {"int8" if row[0] else "float32" for row in sql.execute("SELECT DISTINCT is_small FROM embeddings")}
+
+
 def table_bytes(memory: Memory) -> int:
     return folder_bytes(table_path(memory.data / "vectors", "fake"))
 
 
+def stored(memory: Memory) -> dict[int, Vectors | Small]:
+    portions = stored_rows(memory.data / "vectors", "fake", 128)
+    return {identity: row for ids, _, rows in portions for identity, row in zip(ids, rows, strict=True)}
+
+
 def test_eight_bits_are_what_vectors_are_kept_in_unless_told_otherwise(memory: Memory) -> None:
     memory.index()
-    assert kept_in(memory) == {"int8"}
+    assert kept_in(memory) == cached_in(memory) == {"int8"}
 
 
-def test_another_precision_is_taken_up_in_place_and_nothing_is_embedded(memory: Memory) -> None:
+def test_another_precision_is_taken_up_in_place_and_8_bits_are_what_is_left_of_32(memory: Memory) -> None:
+    """From 32 bits to 8 nothing is embedded; on the way back everything is, once."""
     keep_in(memory, "float32")
     with memory.running() as engine:
         memory.settle()
@@ -59,7 +76,8 @@ def test_another_precision_is_taken_up_in_place_and_nothing_is_embedded(memory: 
         with memory.running() as engine:
             memory.settle()
             assert kept_in(memory) == {precision}
-            assert len(memory.embedder.texts) == embedded
+            eventually(lambda: engine.queue.depths() == {}, what="no job is left")
+            assert len(memory.embedder.texts) == embedded + (NOTES if precision == "float32" else 0)
             assert [hit["path"] for hit in memory.search("violin")["results"]] == before
             verdict = engine.verifier.verify()  # compares every vector with the cache, to the last bit
             assert verdict.in_sync, verdict.drift
@@ -72,6 +90,7 @@ def test_another_precision_is_taken_up_in_place_and_nothing_is_embedded(memory: 
             memory.look()
             engine.queue.enqueue("maintain")
             eventually(lambda: engine.queue.depths() == {}, what="no job is left")
+            assert cached_in(memory) == {precision}
         assert (table_bytes(memory) < large / 2) == (precision == "int8")
 
 
@@ -79,6 +98,7 @@ def test_vectors_that_the_cache_has_lost_are_embedded_again_on_the_way_back(memo
     keep_in(memory, "int8")
     memory.index()
     assert kept_in(memory) == {"int8"}
+    widen(memory.data / "embeddings.db")  # one that has not been maintained since it had 32 bits
     with closing(sqlite3.connect(memory.data / "embeddings.db")) as sql:
         sql.execute("DELETE FROM embeddings WHERE text_hash IN (SELECT text_hash FROM embeddings LIMIT 7)")
         sql.commit()
@@ -90,6 +110,46 @@ def test_vectors_that_the_cache_has_lost_are_embedded_again_on_the_way_back(memo
         assert kept_in(memory) == {"float32"}
         assert len(memory.embedder.texts) == embedded + 7
         assert engine.verifier.verify().in_sync
+
+
+@pytest.mark.parametrize("age", [lambda path: None, widen, scatter], ids=["new", "32 bits", "unpacked"])
+def test_table_rebuilt_from_the_cache_is_the_one_that_was_embedded_to_the_last_bit(
+    memory: Memory, age: Callable[[Path], None]
+) -> None:
+    keep_in(memory, "int8")
+    memory.index()
+    before = stored(memory)
+    embedded = len(memory.embedder.texts)
+    shutil.rmtree(memory.data / "vectors")
+    age(memory.data / "embeddings.db")
+    with memory.running() as engine:
+        memory.settle()
+        eventually(lambda: engine.queue.depths() == {}, what="no job is left")
+        assert engine.verifier.verify().in_sync
+    after = stored(memory)
+    assert after.keys() == before.keys()
+    assert all(np.array_equal(after[identity], before[identity]) for identity in before)
+    assert len(memory.embedder.texts) == embedded
+
+
+def test_note_embedded_before_the_table_has_its_new_precision_is_no_drift(memory: Memory) -> None:
+    """The cache keeps 8 bits from the start on, the table 32 until it is converted."""
+    keep_in(memory, "float32")
+    memory.index()
+    keep_in(memory, "int8")
+    arm("maintain.begin=error")
+    try:
+        with memory.running() as engine:
+            memory.settle()
+            memory.write("memory/new.md", "A kettle that whistles.\n")
+            memory.look()
+            eventually(lambda: memory.found("kettle"), what="it is found")
+            assert kept_in(memory) == {"float32"}
+            eventually(lambda: "embed" not in engine.queue.waiting_kinds(), what="it is embedded")
+            verdict = engine.verifier.verify()
+            assert verdict.in_sync, verdict.drift
+    finally:
+        arm("")
 
 
 def test_number_of_8_bits_that_differs_is_found_and_put_right(memory: Memory) -> None:

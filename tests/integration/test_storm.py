@@ -24,6 +24,7 @@ from memoryd.store.cache import SqliteCache
 from memoryd.store.errors import StoreUnavailable
 from memoryd.store.generations import Generation
 from memoryd.store.keywords import TABLES, count_segments
+from memoryd.store.lance import table_path
 from memoryd.store.space import log_bytes
 from memoryd.store.vectors import LanceVectors
 from tests.support.documents import make_document
@@ -121,6 +122,33 @@ def test_ledger_shrinks_when_most_of_it_is_deleted(tmp_path: Path) -> None:
         maintain(memory)
         assert engine.database.bytes_on_disk() < before / 3
         check_ledger(engine.database)
+
+
+def test_burst_that_is_over_leaves_no_logs_and_little_that_is_not_compacted(tmp_path: Path) -> None:
+    memory, chance = Memory(tmp_path), random.Random(7)
+    for number in range(FILES):
+        memory.write(f"memory/{number}.md", note(chance))
+    with memory.running() as engine:
+        memory.settle()
+        maintain(memory)
+        compact = store_bytes(memory)["vectors"]
+        memory.write("memory/0.md", note(chance))
+        memory.look()
+        assert log_bytes(engine.database.path) > 0
+        assert log_bytes(engine.cache.path) > 0
+        engine.rest()
+        assert log_bytes(engine.cache.path) == 0
+        assert engine.queue.depths() == {}  # so little is not worth it
+        left = table_path(memory.data / "vectors", "fake") / "data" / "of-an-older-version.lance"
+        left.write_bytes(bytes(2 * 2**20))
+        engine.rest()
+        eventually(lambda: engine.queue.depths() == {} and not left.exists(), what="the vectors are compacted")
+        engine.rest()
+        assert engine.queue.depths() == {}  # once is enough
+        assert log_bytes(engine.database.path) == log_bytes(engine.cache.path) == 0
+        assert store_bytes(memory)["vectors"] < 1.1 * compact
+        assert memory.health() == []
+        assert engine.verifier.verify().in_sync
 
 
 # -- what cannot be compacted -------------------------------------------------------------------------------

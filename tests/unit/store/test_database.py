@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -208,6 +209,25 @@ def test_checkpoint_folds_the_log_back(ledger: Ledger) -> None:
     ledger.put(make_document("memory/a.md", "words " * 1000))
     assert log.stat().st_size > 0
     ledger.database.checkpoint()
+    assert log.stat().st_size == 0
+    assert ledger.rows("chunks") == 1
+
+
+def test_checkpoint_that_is_not_patient_waits_for_no_reader(ledger: Ledger) -> None:
+    log = ledger.database.path.with_name("ledger.db-wal")
+    ledger.database._writer.execute("PRAGMA busy_timeout = 400")
+    with ledger.database.read() as sql:
+        assert sql.execute("SELECT count(*) FROM chunks").fetchone() == (0,)
+        ledger.put(make_document("memory/a.md", "words " * 1000))
+        began = time.monotonic()
+        assert not ledger.database.checkpoint(patient=False)
+        hurried = time.monotonic() - began
+        began = time.monotonic()
+        assert not ledger.database.checkpoint()
+        assert hurried < (time.monotonic() - began) / 4
+        assert sql.execute("SELECT count(*) FROM chunks").fetchone() == (0,)  # its snapshot holds
+    assert log.stat().st_size > 0
+    assert ledger.database.checkpoint(patient=False)
     assert log.stat().st_size == 0
     assert ledger.rows("chunks") == 1
 
