@@ -20,6 +20,7 @@ from memoryd.store.search.answer import LegRank
 from memoryd.store.search.postings import Postings, add_up, read_newest, read_postings
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
+from memoryd.store.search.trigrams import READ, Term, judge_chunks, read_presence
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
@@ -27,7 +28,7 @@ Passages = list[tuple[int, int]]  # of a chunk: id and ordinal of each
 
 # Places in chunks that a leg looks at, for all phrases together: some milliseconds of work each.
 _MOST_WORDS = 4000
-_MOST_TERMS = 1500
+_MOST_TERMS = 2000
 
 _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
 
@@ -49,10 +50,24 @@ def words_leg(
 def trigram_leg(
     sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
 ) -> Ranking:
-    """BM25 over the trigram index; a scan where every term is too short for it."""
-    if query.terms:
-        return _match(sql, "chunks_fts", query.phrases, limit, visible, written, _MOST_TERMS)
-    return _scan(sql, query, limit, visible)
+    """BM25 over the trigram index, and over the text of the best; a scan where every term is too short for it."""
+    if not query.terms:
+        return _scan(sql, query, limit, visible)
+    index, texts = "chunks_fts", dict(zip(query.phrases, query.terms, strict=True))
+    phrases = telling_phrases(count_phrases(sql, index, query.phrases, _MOST_TERMS, written), _MOST_TERMS)
+    present = [phrase for phrase in phrases if phrase.having]
+    if not present:
+        return {}
+    if _are_common(present, _MOST_TERMS):
+        having = _newest(sql, index, present, _MOST_TERMS // 2, visible)
+    else:
+        having = [read_presence(sql, index, phrase.text) for phrase in present]
+    terms = [Term(texts[phrase.text], phrase, each) for phrase, each in zip(present, having, strict=True)]
+    found = add_up((term.having, term.phrase.weight) for term in terms)
+    best = [chunk for chunk, _ in _best(sql, found, max(limit, READ), visible)]
+    judged, counted = judge_chunks(sql, index, best, terms)
+    absent = [phrase for phrase in phrases if not phrase.having]
+    return _rank(judged[:limit], [*absent, *counted])
 
 
 def _match(
@@ -63,18 +78,29 @@ def _match(
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
         return {}
-    if all(phrase.having > most for phrase in present):
-        found = _newest(sql, index, present, most // 2, visible)
+    if _are_common(present, most):
+        newest = _newest(sql, index, present, most // 2, visible)
+        found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
     else:
         found = add_up((read_postings(sql, index, phrase.text), phrase.correction) for phrase in present)
+    return _rank(_best(sql, found, limit, visible), phrases)
+
+
+def _are_common(phrases: Sequence[Phrase], most: int) -> bool:
+    return all(phrase.having > most for phrase in phrases)
+
+
+def _rank(best: Iterable[tuple[int, float]], phrases: Sequence[Phrase]) -> Ranking:
+    """``phrases``: all that could have scored."""
     perfect = perfect_score(phrases)
     return {
-        chunk: LegRank(rank, score, min(1.0, score / perfect))
-        for rank, (chunk, score) in enumerate(_best(sql, found, limit, visible), start=1)
+        chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(best, start=1)
     }
 
 
-def _newest(sql: sqlite3.Connection, index: str, phrases: Sequence[Phrase], most: int, visible: Visible) -> Postings:
+def _newest(
+    sql: sqlite3.Connection, index: str, phrases: Sequence[Phrase], most: int, visible: Visible
+) -> list[Postings]:
     """Of a question that has nothing but common phrases, those that each chunk has, in the newest part of the memory.
 
     It reaches as far back as all of them are known to stand or not. A phrase counts as if it stood once in a chunk of
@@ -82,7 +108,7 @@ def _newest(sql: sqlite3.Connection, index: str, phrases: Sequence[Phrase], most
     """
     postings = [read_newest(sql, index, phrase.text, most, visible.documents) for phrase in phrases]
     since = max((int(each.chunks[-1]) for each in postings if len(each.chunks) == most), default=0)
-    return add_up((each.since(since), phrase.weight) for each, phrase in zip(postings, phrases, strict=True))
+    return [each.since(since) for each in postings]
 
 
 def _best(sql: sqlite3.Connection, found: Postings, limit: int, visible: Visible) -> list[tuple[int, float]]:
