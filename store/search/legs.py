@@ -17,10 +17,10 @@ import numpy as np
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank
-from memoryd.store.search.postings import Postings, add_up, read_newest, read_postings
+from memoryd.store.search.postings import Postings, add_up, count_chunks, read_newest, read_postings
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
-from memoryd.store.search.trigrams import READ, Term, judge_chunks, read_presence
+from memoryd.store.search.trigrams import READ, Term, need_reading, read_presence, read_terms, score_chunks
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
@@ -29,6 +29,8 @@ Passages = list[tuple[int, int]]  # of a chunk: id and ordinal of each
 # Places in chunks that a leg looks at, for all phrases together: some milliseconds of work each.
 _MOST_WORDS = 4000
 _MOST_TERMS = 2000
+
+_MOST_READ = 1000  # chunks whose text is read for a term that is rarer than its trigrams
 
 _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
 
@@ -59,15 +61,32 @@ def trigram_leg(
     if not present:
         return {}
     if _are_common(present, _MOST_TERMS):
-        having = _newest(sql, index, present, _MOST_TERMS // 2, visible)
+        having = _newest(sql, index, present, _MOST_TERMS // 3, visible)
     else:
         having = [read_presence(sql, index, phrase.text) for phrase in present]
     terms = [Term(texts[phrase.text], phrase, each) for phrase, each in zip(present, having, strict=True)]
+    terms = [term for term in terms if len(term.having.chunks)]
+    if not terms:
+        return {}
     found = add_up((term.having, term.phrase.weight) for term in terms)
+    if not need_reading(terms):
+        return _rank(_best(sql, found, limit, visible), phrases)
     best = [chunk for chunk, _ in _best(sql, found, max(limit, READ), visible)]
-    judged, counted = judge_chunks(sql, index, best, terms)
+    reading = read_terms(sql, best[:READ], terms)
+    if doubtful := [term for term in reading.doubtful(terms) if not _is_word(sql, term.text)]:
+        # The few chunks that have it may be any of those that have its trigrams. Of a long question it matters less.
+        alike = add_up((term.having, 1.0) for term in doubtful)
+        more = [chunk for chunk, _ in _best(sql, alike, _MOST_READ // len(query.terms) ** 2, visible)]
+        known = set(reading.chunks)
+        reading = reading.and_of(read_terms(sql, [chunk for chunk in more if chunk not in known], terms))
+    scored, counted = score_chunks(sql, index, best, reading, terms)
     absent = [phrase for phrase in phrases if not phrase.having]
-    return _rank(judged[:limit], [*absent, *counted])
+    return _rank(scored[:limit], [*absent, *counted])
+
+
+def _is_word(sql: sqlite3.Connection, term: str) -> bool:
+    """Whether the word index knows a term, and finds it wherever it stands as a word."""
+    return count_chunks(sql, "chunk_words", f'"{term.replace(chr(34), "")}"', 1) > 0
 
 
 def _match(
@@ -93,9 +112,7 @@ def _are_common(phrases: Sequence[Phrase], most: int) -> bool:
 def _rank(best: Iterable[tuple[int, float]], phrases: Sequence[Phrase]) -> Ranking:
     """``phrases``: all that could have scored."""
     perfect = perfect_score(phrases)
-    return {
-        chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(best, start=1)
-    }
+    return {chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(best, start=1)}
 
 
 def _newest(
@@ -107,7 +124,7 @@ def _newest(
     the usual length.
     """
     postings = [read_newest(sql, index, phrase.text, most, visible.documents) for phrase in phrases]
-    since = max((int(each.chunks[-1]) for each in postings if len(each.chunks) == most), default=0)
+    since = max((int(each.chunks[0]) for each in postings if len(each.chunks) == most), default=0)
     return [each.since(since) for each in postings]
 
 

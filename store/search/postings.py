@@ -27,7 +27,7 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The chunks that have a phrase, and FTS5's BM25 of each: more is better."""
+    """The chunks that have a phrase, by id, and FTS5's BM25 of each: more is better."""
 
     chunks: Chunks
     scores: Scores
@@ -88,12 +88,13 @@ def read_newest(
     newest = f"SELECT rowid, 1.0 FROM {index} WHERE {index} MATCH ?1 {{}} ORDER BY rowid DESC LIMIT ?2"  # noqa: S608 - a constant
     if documents is None:
         query = newest.format("")
-        return _keep(_kept(sql, index), (phrase, most), lambda: _make(sql.execute(query, (phrase, most)).fetchall()))
+        read = sql.execute
+        return _keep(_kept(sql, index), (phrase, most), lambda: _make(read(query, (phrase, most)).fetchall()[::-1]))
     # The plus keeps SQLite from asking FTS5 for one chunk after the other.
     query = newest.format(
         "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?3)))"
     )
-    return _make(sql.execute(query, (phrase, most, json.dumps(list(documents)))).fetchall())
+    return _make(sql.execute(query, (phrase, most, json.dumps(list(documents)))).fetchall()[::-1])
 
 
 def _make(rows: Sequence[tuple[int, float]]) -> Postings:
@@ -116,9 +117,10 @@ def add_up(postings: Iterable[tuple[Postings, float]]) -> Postings:
     """The chunks of all of them, each with the sum of its scores by the factors."""
     weighted = list(postings)
     every = np.concatenate([each.chunks for each, _ in weighted])
-    chunks, place = np.unique(every, return_inverse=True)
-    scores = np.concatenate([each.scores * factor for each, factor in weighted])
-    return Postings(chunks, np.bincount(place, scores, len(chunks)).astype(np.float64, copy=False))
+    order = np.argsort(every, kind="stable")
+    every, scores = every[order], np.concatenate([each.scores * factor for each, factor in weighted])[order]
+    first = np.flatnonzero(np.diff(every, prepend=every[:1] - 1))
+    return Postings(every[first], np.add.reduceat(scores, first) if len(first) else scores)
 
 
 def _kept(sql: sqlite3.Connection, index: str) -> Kept:

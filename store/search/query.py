@@ -40,7 +40,8 @@ class KeywordQuery:
 
     @property
     def phrases(self) -> tuple[str, ...]:
-        """The terms as the trigram index is asked for them, each as all of its trigrams; empty where none is long enough."""
+        """The terms as the trigram index is asked for them: each as its trigrams, all of them. Empty where none is long
+        enough."""
         return tuple(" ".join(map(_quoted, dict.fromkeys(_ngrams(term)))) for term in self.terms)
 
     @property

@@ -1,4 +1,4 @@
-"""What the trigram index tells, and what has to be read in the text.
+"""What the trigram index tells of a term, and what has to be read in the text.
 
 The index knows in which chunks a trigram stands, not where nor how often: with places it took seven times the room. So
 a term is asked for as all of its trigrams together, which a chunk may have without the term. Of the best chunks the
@@ -13,14 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memoryd.store.folding import fold
-from memoryd.store.search.postings import Chunks, Postings, Scores, add_up, keep_postings, read_totals
+from memoryd.store.search.postings import Postings, Scores, keep_postings, read_totals
 from memoryd.store.search.rarity import Phrase
 from memoryd.store.varints import add_varints
 
-TRIGRAM = 3  # characters
-READ = 50  # chunks whose text is read
+READ = 30  # chunks whose text is read
+_TRIGRAM = 3  # characters
+_DOUBTFUL = 0.5  # of the chunks that were read for their trigrams: if fewer have the term, it is rarer than it seems
 _K1, _B = 1.2, 0.75  # BM25's, as FTS5 has them
 
 
@@ -30,7 +32,30 @@ class Term:
 
     text: str  # folded
     phrase: Phrase
-    having: Postings
+    having: Postings  # each as if the term stood in it once
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the text of some chunks says."""
+
+    chunks: list[int]
+    times: Scores  # that each term stands in each chunk
+    lengths: Scores  # in trigrams
+
+    def and_of(self, other: Reading) -> Reading:
+        times, lengths = np.concatenate((self.times, other.times)), np.concatenate((self.lengths, other.lengths))
+        return Reading([*self.chunks, *other.chunks], times, lengths)
+
+    def parts(self, terms: Sequence[Term]) -> list[float]:
+        """For each term, of the chunks that were read and have its trigrams, the part that has it; 1 if none was."""
+        having = np.count_nonzero(_presence(self.chunks, terms), axis=0).tolist()
+        true = np.count_nonzero(self.times, axis=0).tolist()
+        return [min(1.0, found / alike) if alike else 1.0 for found, alike in zip(true, having, strict=True)]
+
+    def doubtful(self, terms: Sequence[Term]) -> list[Term]:
+        """Those that most of the chunks do not have that were read for their trigrams."""
+        return [term for term, part in zip(terms, self.parts(terms), strict=True) if part < _DOUBTFUL]
 
 
 def read_presence(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
@@ -38,7 +63,7 @@ def read_presence(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
 
     def read() -> Postings:
         rows = sql.execute(
-            f"SELECT sizes.rowid, sizes.sz FROM {index} CROSS JOIN {index}_docsize sizes ON sizes.id = {index}.rowid"  # noqa: S608 - a constant
+            f"SELECT sizes.id, sizes.sz FROM {index} CROSS JOIN {index}_docsize sizes ON sizes.id = {index}.rowid"  # noqa: S608 - a constant
             f" WHERE {index} MATCH ?",
             (phrase,),
         ).fetchall()
@@ -48,42 +73,12 @@ def read_presence(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
     return keep_postings(sql, index, phrase, read)
 
 
-def judge_chunks(
-    sql: sqlite3.Connection, index: str, best: Sequence[int], terms: Sequence[Term]
-) -> tuple[list[tuple[int, float]], list[Phrase]]:
-    """The chunks, given best first, with their scores as the text of the first of them has it, best first; and the
-    phrases, counted anew. A chunk that turns out to have none of the terms is left out."""
-    read = best[:READ]
-    texts = _read_texts(sql, read)
-    times = np.array([[text.count(term.text) for term in terms] for text in texts], np.float64).reshape(-1, len(terms))
-    phrases: list[Phrase] = []
-    factors: list[float] = []
-    for place, term in enumerate(terms):
-        part = _part(term, np.array(read, np.int64), times[:, place])
-        phrases.append(replace(term.phrase, having=round(term.phrase.having * part)))
-        factors.append(phrases[-1].weight * part)
-    lengths = np.array([max(0, len(text) - 5) for text in texts])  # as many trigrams as FTS5 has of text and heading
-    weights = np.array([phrase.weight for phrase in phrases])
-    scores = _bm25(times, lengths[:, None], _usual(sql, index)) @ weights
-    judged = dict(zip(read, scores.tolist(), strict=True))
-    if rest := best[READ:]:
-        everything = add_up((term.having, factor) for term, factor in zip(terms, factors, strict=True))
-        others = everything.scores[np.searchsorted(everything.chunks, rest)]
-        judged |= dict(zip(rest, others.tolist(), strict=True))
-    found = [(chunk, score) for chunk, score in judged.items() if score > 0]
-    return sorted(found, key=lambda each: -each[1]), phrases  # of equals in the order that they came in
+def need_reading(terms: Sequence[Term]) -> bool:
+    """Whether there is one that a chunk may lack that has its trigrams."""
+    return any(len(term.text) > _TRIGRAM for term in terms)
 
 
-def _part(term: Term, read: Chunks, times: Scores) -> float:
-    """Of the chunks that have a term's trigrams, the part that has the term, as far as was read."""
-    if len(term.text) == TRIGRAM:
-        return 1.0
-    having = np.count_nonzero(np.isin(read, term.having.chunks))
-    return np.count_nonzero(times) / having if having else 1.0
-
-
-def _read_texts(sql: sqlite3.Connection, chunks: Sequence[int]) -> list[str]:
-    """The texts as the index has them, in the order of the chunks."""
+def read_terms(sql: sqlite3.Connection, chunks: Sequence[int], terms: Sequence[Term]) -> Reading:
     rows = sql.execute(
         """
         SELECT c.id, p.ordinal, c.heading, p.text FROM json_each(?) wanted CROSS JOIN chunks c ON c.id = wanted.value
@@ -91,11 +86,49 @@ def _read_texts(sql: sqlite3.Connection, chunks: Sequence[int]) -> list[str]:
         """,
         (json.dumps(list(chunks)),),
     )
-    texts: dict[int, list[str]] = {chunk: [] for chunk in chunks}
+    passages: dict[int, list[str]] = {chunk: [] for chunk in chunks}
     for chunk, _, heading, text in sorted(rows):
-        parts = texts[chunk]
-        parts.append(text if parts else f"{heading}\n{text}")
-    return [fold("".join(parts)) for parts in texts.values()]
+        passages[chunk].append(text if passages[chunk] else f"{heading}\n{text}")
+    texts = [fold("".join(found)) for found in passages.values()]
+    times = np.array([[text.count(term.text) for term in terms] for text in texts], np.float64)
+    times = times.reshape(len(texts), len(terms))
+    return Reading(list(passages), times, np.array([_count_trigrams(text) for text in texts], np.float64))
+
+
+def _count_trigrams(text: str) -> int:
+    """As many as FTS5 has of heading and text, the heading being the first line."""
+    heading = text.find("\n")
+    return max(0, heading - _TRIGRAM + 1) + max(0, len(text) - heading - _TRIGRAM)
+
+
+def score_chunks(
+    sql: sqlite3.Connection, index: str, chunks: Sequence[int], reading: Reading, terms: Sequence[Term]
+) -> tuple[list[tuple[int, float]], list[Phrase]]:
+    """These chunks and those that were read, best first, and the phrases, counted anew. What has none of the terms is
+    left out; what was not read is expected to have them as often as the others."""
+    parts = reading.parts(terms)
+    phrases = [
+        replace(term.phrase, having=round(term.phrase.having * part)) for term, part in zip(terms, parts, strict=True)
+    ]
+    weights = np.array([phrase.weight for phrase in phrases])
+    scores = _bm25(reading.times, reading.lengths[:, None], _usual(sql, index)) @ weights
+    found = dict(zip(reading.chunks, scores.tolist(), strict=True))
+    if rest := [chunk for chunk in chunks if chunk not in found]:
+        expected = _presence(rest, terms) @ (weights * parts)
+        found |= dict(zip(rest, expected.tolist(), strict=True))
+    best = [(chunk, score) for chunk, score in found.items() if score > 0]
+    return sorted(best, key=lambda each: -each[1]), phrases  # of equals in the order that they came in
+
+
+def _presence(chunks: Sequence[int], terms: Sequence[Term]) -> Scores:
+    """What the index knows of each chunk and each term; 0 = it lacks a trigram."""
+    wanted = np.array(chunks, np.int64)
+    found: NDArray[np.float64] = np.zeros((len(wanted), len(terms)))
+    for place, term in enumerate(terms):
+        having = term.having
+        at = np.minimum(np.searchsorted(having.chunks, wanted), len(having.chunks) - 1)
+        found[:, place] = np.where(having.chunks[at] == wanted, having.scores[at], 0.0)
+    return found
 
 
 def _bm25(times: float | Scores, lengths: Scores, usual: float) -> Scores:
