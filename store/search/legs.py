@@ -20,7 +20,7 @@ from memoryd.store.search.answer import LegRank
 from memoryd.store.search.postings import Postings, add_up, count_chunks, read_newest, read_postings
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
-from memoryd.store.search.trigrams import READ, Term, need_reading, read_presence, read_terms, score_chunks
+from memoryd.store.search.trigrams import READ, Term, read_presence, read_terms, score_chunks
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
@@ -60,7 +60,7 @@ def trigram_leg(
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
         return {}
-    if _are_common(present, _MOST_TERMS):
+    if common := _are_common(present, _MOST_TERMS):
         having = _newest(sql, index, present, _MOST_TERMS // 3, visible)
     else:
         having = [read_presence(sql, index, phrase.text) for phrase in present]
@@ -69,9 +69,8 @@ def trigram_leg(
     if not terms:
         return {}
     found = add_up((term.having, term.phrase.weight) for term in terms)
-    if not need_reading(terms):
-        return _rank(_best(sql, found, limit, visible), phrases)
-    best = [chunk for chunk, _ in _best(sql, found, max(limit, READ), visible)]
+    most = max(limit, READ)
+    best = [chunk for chunk, _ in _best(sql, _first(found, most, visible) if common else found, most, visible)]
     reading = read_terms(sql, best[:READ], terms)
     if doubtful := [term for term in reading.doubtful(terms) if not _is_word(sql, term.text)]:
         # The few chunks that have it may be any of those that have its trigrams. Of a long question it matters less.
@@ -100,6 +99,7 @@ def _match(
     if _are_common(present, most):
         newest = _newest(sql, index, present, most // 2, visible)
         found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
+        found = _first(found, limit, visible)
     else:
         found = add_up((read_postings(sql, index, phrase.text), phrase.correction) for phrase in present)
     return _rank(_best(sql, found, limit, visible), phrases)
@@ -126,6 +126,12 @@ def _newest(
     postings = [read_newest(sql, index, phrase.text, most, visible.documents) for phrase in phrases]
     since = max((int(each.chunks[0]) for each in postings if len(each.chunks) == most), default=0)
     return [each.since(since) for each in postings]
+
+
+def _first(found: Postings, limit: int, visible: Visible) -> Postings:
+    """What can be among the best of the newest chunks. There are many equals: of these the newest, and no key is read."""
+    order = np.lexsort((-found.chunks, -found.scores))[: limit + len(visible.hidden_chunks)]
+    return Postings(found.chunks[order], found.scores[order])
 
 
 def _best(sql: sqlite3.Connection, found: Postings, limit: int, visible: Visible) -> list[tuple[int, float]]:

@@ -98,8 +98,8 @@ def read_newest(
 
 
 def _make(rows: Sequence[tuple[int, float]]) -> Postings:
-    chunks = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-    return Postings(chunks, np.fromiter((row[1] for row in rows), np.float64, len(rows)))
+    chunks, scores = zip(*rows, strict=True) if rows else ((), ())
+    return Postings(np.array(chunks, np.int64), np.array(scores, np.float64))
 
 
 def _keep(kept: Kept, name: tuple[str, int], read: Callable[[], Postings]) -> Postings:

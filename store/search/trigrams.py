@@ -20,7 +20,7 @@ from memoryd.store.search.postings import Postings, Scores, keep_postings, read_
 from memoryd.store.search.rarity import Phrase
 from memoryd.store.varints import add_varints
 
-READ = 30  # chunks whose text is read
+READ = 50  # chunks whose text is read
 _TRIGRAM = 3  # characters
 _DOUBTFUL = 0.5  # of the chunks that were read for their trigrams: if fewer have the term, it is rarer than it seems
 _K1, _B = 1.2, 0.75  # BM25's, as FTS5 has them
@@ -71,11 +71,6 @@ def read_presence(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
         return Postings(np.array([row[0] for row in rows], np.int64), _bm25(1.0, lengths, _usual(sql, index)))
 
     return keep_postings(sql, index, phrase, read)
-
-
-def need_reading(terms: Sequence[Term]) -> bool:
-    """Whether there is one that a chunk may lack that has its trigrams."""
-    return any(len(term.text) > _TRIGRAM for term in terms)
 
 
 def read_terms(sql: sqlite3.Connection, chunks: Sequence[int], terms: Sequence[Term]) -> Reading:
