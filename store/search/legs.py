@@ -129,7 +129,7 @@ def _newest(
 
 
 def _first(found: Postings, limit: int, visible: Visible) -> Postings:
-    """What can be among the best of the newest chunks. There are many equals: of these the newest, and no key is read."""
+    """What can be among the best of the newest chunks. Many are equals: of these the newest, and no key is read."""
     order = np.lexsort((-found.chunks, -found.scores))[: limit + len(visible.hidden_chunks)]
     return Postings(found.chunks[order], found.scores[order])
 
