@@ -20,7 +20,15 @@ from memoryd.store.search.answer import LegRank
 from memoryd.store.search.postings import Postings, add_up, count_chunks, read_newest, read_postings
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
-from memoryd.store.search.trigrams import READ, Term, read_presence, read_terms, score_chunks
+from memoryd.store.search.trigrams import (
+    Term,
+    chunks_to_read,
+    doubtful_terms,
+    read_presence,
+    read_terms,
+    score_chunks,
+    true_parts,
+)
 from memoryd.store.search.visibility import Visible
 
 Ranking = dict[int, LegRank]  # chunk id -> place, best first
@@ -69,16 +77,19 @@ def trigram_leg(
     if not terms:
         return {}
     found = add_up((term.having, term.phrase.weight) for term in terms)
-    most = max(limit, READ)
+    some = chunks_to_read(terms)
+    most = max(limit, some)
     best = [chunk for chunk, _ in _best(sql, _first(found, most, visible) if common else found, most, visible)]
-    reading = read_terms(sql, best[:READ], terms)
-    if doubtful := [term for term in reading.doubtful(terms) if not _is_word(sql, term.text)]:
+    reading = read_terms(sql, best[:some], terms)
+    parts = true_parts(reading, terms)
+    if doubtful := [term for term in doubtful_terms(parts, terms) if not _is_word(sql, term.text)]:
         # The few chunks that have it may be any of those that have its trigrams. Of a long question it matters less.
         alike = add_up((term.having, 1.0) for term in doubtful)
         more = [chunk for chunk, _ in _best(sql, alike, _MOST_READ // len(query.terms) ** 2, visible)]
         known = set(reading.chunks)
         reading = reading.and_of(read_terms(sql, [chunk for chunk in more if chunk not in known], terms))
-    scored, counted = score_chunks(sql, index, best, reading, terms)
+        parts = true_parts(reading, terms)
+    scored, counted = score_chunks(sql, index, best, reading, terms, parts)
     absent = [phrase for phrase in phrases if not phrase.having]
     return _rank(scored[:limit], [*absent, *counted])
 

@@ -20,7 +20,8 @@ from memoryd.store.search.postings import Postings, Scores, keep_postings, read_
 from memoryd.store.search.rarity import Phrase
 from memoryd.store.varints import add_varints
 
-READ = 50  # chunks whose text is read
+_READ = 50  # chunks whose text is read
+_READ_SURE = 25  # the same, where it tells only how often the terms stand there
 _TRIGRAM = 3  # characters
 _DOUBTFUL = 0.5  # of the chunks that were read for their trigrams: if fewer have the term, it is rarer than it seems
 _K1, _B = 1.2, 0.75  # BM25's, as FTS5 has them
@@ -47,15 +48,28 @@ class Reading:
         times, lengths = np.concatenate((self.times, other.times)), np.concatenate((self.lengths, other.lengths))
         return Reading([*self.chunks, *other.chunks], times, lengths)
 
-    def parts(self, terms: Sequence[Term]) -> list[float]:
-        """For each term, of the chunks that were read and have its trigrams, the part that has it; 1 if none was."""
-        having = np.count_nonzero(_presence(self.chunks, terms), axis=0).tolist()
-        true = np.count_nonzero(self.times, axis=0).tolist()
-        return [min(1.0, found / alike) if alike else 1.0 for found, alike in zip(true, having, strict=True)]
 
-    def doubtful(self, terms: Sequence[Term]) -> list[Term]:
-        """Those that most of the chunks do not have that were read for their trigrams."""
-        return [term for term, part in zip(terms, self.parts(terms), strict=True) if part < _DOUBTFUL]
+def chunks_to_read(terms: Sequence[Term]) -> int:
+    return _READ if any(map(_may_lack, terms)) else _READ_SURE
+
+
+def _may_lack(term: Term) -> bool:
+    """Whether a chunk that has its trigrams may be without it."""
+    return len(term.text) > _TRIGRAM
+
+
+def true_parts(reading: Reading, terms: Sequence[Term]) -> list[float]:
+    """For each term, of the chunks that were read and have its trigrams, the part that has it; 1 if none was."""
+    if not any(map(_may_lack, terms)):
+        return [1.0] * len(terms)
+    having = np.count_nonzero(_presence(reading.chunks, terms), axis=0).tolist()
+    true = np.count_nonzero(reading.times, axis=0).tolist()
+    return [min(1.0, found / alike) if alike else 1.0 for found, alike in zip(true, having, strict=True)]
+
+
+def doubtful_terms(parts: Sequence[float], terms: Sequence[Term]) -> list[Term]:
+    """Those that most of the chunks do not have that were read for their trigrams."""
+    return [term for term, part in zip(terms, parts, strict=True) if part < _DOUBTFUL]
 
 
 def read_presence(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
@@ -97,11 +111,15 @@ def _count_trigrams(text: str) -> int:
 
 
 def score_chunks(
-    sql: sqlite3.Connection, index: str, chunks: Sequence[int], reading: Reading, terms: Sequence[Term]
+    sql: sqlite3.Connection,
+    index: str,
+    chunks: Sequence[int],
+    reading: Reading,
+    terms: Sequence[Term],
+    parts: Sequence[float],
 ) -> tuple[list[tuple[int, float]], list[Phrase]]:
     """These chunks and those that were read, best first, and the phrases, counted anew. What has none of the terms is
     left out; what was not read is expected to have them as often as the others."""
-    parts = reading.parts(terms)
     phrases = [
         replace(term.phrase, having=round(term.phrase.having * part)) for term, part in zip(terms, parts, strict=True)
     ]
@@ -109,7 +127,7 @@ def score_chunks(
     scores = _bm25(reading.times, reading.lengths[:, None], _usual(sql, index)) @ weights
     found = dict(zip(reading.chunks, scores.tolist(), strict=True))
     if rest := [chunk for chunk in chunks if chunk not in found]:
-        expected = _presence(rest, terms) @ (weights * parts)
+        expected = _presence(rest, terms) @ (weights * np.array(parts))
         found |= dict(zip(rest, expected.tolist(), strict=True))
     best = [(chunk, score) for chunk, score in found.items() if score > 0]
     return sorted(best, key=lambda each: -each[1]), phrases  # of equals in the order that they came in
