@@ -127,8 +127,9 @@ def score_chunks(
     scores = _bm25(reading.times, reading.lengths[:, None], _usual(sql, index)) @ weights
     found = dict(zip(reading.chunks, scores.tolist(), strict=True))
     if rest := [chunk for chunk in chunks if chunk not in found]:
-        expected = _presence(rest, terms) @ (weights * np.array(parts))
-        found |= dict(zip(rest, expected.tolist(), strict=True))
+        expected = _presence([*rest, *reading.chunks], terms) @ (weights * np.array(parts))
+        more = scores.sum() / max(1e-9, expected[len(rest) :].sum())  # for terms stand more than once
+        found |= dict(zip(rest, (expected[: len(rest)] * more).tolist(), strict=True))
     best = [(chunk, score) for chunk, score in found.items() if score > 0]
     return sorted(best, key=lambda each: -each[1]), phrases  # of equals in the order that they came in
 
