@@ -21,8 +21,8 @@ from memoryd.store.search.postings import Postings, add_up, count_chunks, read_n
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.trigrams import (
+    READ,
     Term,
-    chunks_to_read,
     doubtful_terms,
     read_presence,
     read_terms,
@@ -77,10 +77,9 @@ def trigram_leg(
     if not terms:
         return {}
     found = add_up((term.having, term.phrase.weight) for term in terms)
-    some = chunks_to_read(terms)
-    most = max(limit, some)
+    most = max(limit, READ)
     best = [chunk for chunk, _ in _best(sql, _first(found, most, visible) if common else found, most, visible)]
-    reading = read_terms(sql, best[:some], terms)
+    reading = read_terms(sql, best[:READ], terms)
     parts = true_parts(reading, terms)
     if doubtful := [term for term in doubtful_terms(parts, terms) if not _is_word(sql, term.text)]:
         # The few chunks that have it may be any of those that have its trigrams. Of a long question it matters less.

@@ -20,8 +20,7 @@ from memoryd.store.search.postings import Postings, Scores, keep_postings, read_
 from memoryd.store.search.rarity import Phrase
 from memoryd.store.varints import add_varints
 
-_READ = 50  # chunks whose text is read
-_READ_SURE = 25  # the same, where it tells only how often the terms stand there
+READ = 50  # chunks whose text is read
 _TRIGRAM = 3  # characters
 _DOUBTFUL = 0.5  # of the chunks that were read for their trigrams: if fewer have the term, it is rarer than it seems
 _K1, _B = 1.2, 0.75  # BM25's, as FTS5 has them
@@ -47,10 +46,6 @@ class Reading:
     def and_of(self, other: Reading) -> Reading:
         times, lengths = np.concatenate((self.times, other.times)), np.concatenate((self.lengths, other.lengths))
         return Reading([*self.chunks, *other.chunks], times, lengths)
-
-
-def chunks_to_read(terms: Sequence[Term]) -> int:
-    return _READ if any(map(_may_lack, terms)) else _READ_SURE
 
 
 def _may_lack(term: Term) -> bool:
