@@ -8,16 +8,21 @@ transaction: FTS5 takes its questions as INSERTs.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memoryd.store.varints import read_varints
+
 Fault = Literal["missing", "wrong", "orphan"]
-Posting = tuple[str, str, int]  # column, term, place
+Posting = tuple[str | None, str, int | None]  # column, term, place; a trigram has neither column nor place
 
 _VIEWS = {"chunks_fts": "folded_chunks", "chunk_words": "worded_chunks"}
-_TOKENIZERS = {"chunks_fts": "trigram", "chunk_words": "porter unicode61 remove_diacritics 2"}
+_OPTIONS = {
+    "chunks_fts": "tokenize = 'trigram', detail = none",
+    "chunk_words": "tokenize = 'porter unicode61 remove_diacritics 2'",
+}
 TABLES = tuple(_VIEWS)
 _ENDINGS = ("", "e", "s", "ed", "es", "ing", "ly")
 
@@ -70,10 +75,7 @@ def repair_keywords(sql: sqlite3.Connection, faults: KeywordFaults) -> bool:
     """Put these rows right and leave the others; returns whether the whole index had to be made anew after all."""
     table = faults.table
     if not faults.whole:
-        doubtful = [row for row, fault in faults.rows.items() if fault != "missing"]
-        for row, heading, text in _held_texts(sql, table, doubtful):
-            sql.execute(f"INSERT INTO {table} ({table}, rowid, heading, text) VALUES ('delete', ?, ?, ?)",  # noqa: S608 - ours
-                        (row, heading, text))  # fmt: skip
+        _take_out(sql, table, [row for row, fault in faults.rows.items() if fault != "missing"])
         wanted = [row for row, fault in faults.rows.items() if fault != "orphan"]
         for text_row in _texts(sql, table, wanted):
             sql.execute(f"INSERT INTO {table} (rowid, heading, text) VALUES (?, ?, ?)", text_row)  # noqa: S608 - ours
@@ -108,34 +110,53 @@ def _texts(sql: sqlite3.Connection, table: str, rows: Collection[int] | None = N
         yield from sql.execute(f"{query} WHERE id = ?", (row,))
 
 
-def _held_texts(sql: sqlite3.Connection, table: str, rows: Collection[int]) -> Iterator[tuple[int, str, str]]:
-    """For each row a text whose words are the ones that the index holds under it."""
-    wanted = set(rows)
+def _take_out(sql: sqlite3.Connection, table: str, rows: Collection[int]) -> None:
+    """Have FTS5 forget rows, whatever words the index holds under them."""
     held: dict[int, list[Posting]] = {row: [] for row in rows}
-    if not wanted:
+    if not held:
         return
     for row, posting in _postings(sql, table):
-        if row in wanted:
+        if row in held:
             held[row].append(posting)
-    spelling = _spell(table, {term for postings in held.values() for _, term, _ in postings})
+    if table == "chunks_fts":
+        for row, postings in held.items():
+            _take_out_trigrams(sql, row, [term for _, term, _ in postings])
+        return
+    spelling = _spell({term for postings in held.values() for _, term, _ in postings})
     for row, postings in held.items():
         texts = []
         for column in ("heading", "text"):
-            terms = [term for _, term in sorted((place, term) for name, term, place in postings if name == column)]
-            if table == "chunks_fts":  # each term is three characters and begins one further on
-                texts.append("".join(term[0] for term in terms) + (terms[-1][1:] if terms else ""))
-            else:
-                texts.append(" ".join(spelling.get(term, term) for term in terms))
-        yield row, texts[0], texts[1]
+            placed = sorted((place or 0, term) for name, term, place in postings if name == column)
+            texts.append(" ".join(spelling.get(term, term) for _, term in placed))
+        _delete(sql, table, row, *texts)
 
 
-def _spell(table: str, terms: Collection[str]) -> dict[str, str]:
+def _take_out_trigrams(sql: sqlite3.Connection, row: int, trigrams: Sequence[str]) -> None:
+    """One by one, for no text is known that has these and no others. FTS5 takes each for a row, and counts how many
+    trigrams it has forgotten: as many times as there were any, a trigram is taken out, and an empty row put back."""
+    (sizes,) = sql.execute("SELECT sz FROM chunks_fts_docsize WHERE id = ?", (row,)).fetchone() or (b"",)
+    taken = 0
+    for column, times in enumerate(read_varints(sizes)):
+        for _ in range(times):
+            trigram = trigrams[taken % len(trigrams)] if trigrams else ""
+            _delete(sql, "chunks_fts", row, *(("", trigram) if column else (trigram, "")))
+            sql.execute("INSERT INTO chunks_fts (rowid, heading, text) VALUES (?, '', '')", (row,))
+            taken += 1
+    _delete(sql, "chunks_fts", row, "", "")
+
+
+def _delete(sql: sqlite3.Connection, table: str, row: int, heading: str, text: str) -> None:
+    sql.execute(
+        f"INSERT INTO {table} ({table}, rowid, heading, text) VALUES ('delete', ?, ?, ?)",  # noqa: S608 - ours
+        (row, heading, text),
+    )
+
+
+def _spell(terms: Collection[str]) -> dict[str, str]:
     """For each term a word that is indexed as it; not every stem is its own stem ("databas", of "databases")."""
-    if table != "chunk_words":
-        return {}
     words = [(term, f"{term}{ending}") for term in sorted(terms) for ending in _ENDINGS]
     spelled: dict[str, str] = {}
-    for row, (_, found, _) in _tokenise(table, ((row, "", word) for row, (_, word) in enumerate(words))):
+    for row, (_, found, _) in _tokenise("chunk_words", ((row, "", word) for row, (_, word) in enumerate(words))):
         term, word = words[row]
         if found == term and (term not in spelled or len(word) < len(spelled[term])):
             spelled[term] = word
@@ -151,9 +172,7 @@ def _postings(sql: sqlite3.Connection, table: str) -> Iterator[tuple[int, Postin
 def _tokenise(table: str, texts: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, Posting]]:
     """The postings that these texts give, from an index in memory that is made for the purpose."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
-        scratch.execute(
-            f"CREATE VIRTUAL TABLE {table} USING fts5 (heading, text, content = '', tokenize = '{_TOKENIZERS[table]}')"
-        )
+        scratch.execute(f"CREATE VIRTUAL TABLE {table} USING fts5 (heading, text, content = '', {_OPTIONS[table]})")
         scratch.execute("BEGIN")
         scratch.executemany(f"INSERT INTO {table} (rowid, heading, text) VALUES (?, ?, ?)", texts)  # noqa: S608 - ours
         scratch.execute("COMMIT")

@@ -1,7 +1,7 @@
 """What a search's parts cost by themselves, on the very stores that a daemon searches.
 
-FTS5 alone: one MATCH of the rarest terms joined by OR, in the order of BM25. numpy alone: the product of a query with
-every vector in float32, and the best of them. Neither knows of scopes, dates, shares or duplicates.
+FTS5 alone: one MATCH of the rarest terms joined by OR, of words in the order of BM25. numpy alone: the product of a
+query with every vector in float32, and the best of them. Neither knows of scopes, dates, shares or duplicates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memoryd.store.precision import restore
 from memoryd.store.protocols import Vectors
 from memoryd.store.search.query import build_query
 
-PLACES = {"chunk_words": 4000, "chunks_fts": 1500}  # that the legs look at, as the search has it
+PLACES = {"chunk_words": 4000, "chunks_fts": 2000}  # that the legs look at, as the search has it
 CANDIDATES = 100
 ASKED = 400  # passages
 QUERIES = 60
@@ -44,10 +44,11 @@ def _match(sql: sqlite3.Connection, index: str, phrases: Sequence[str]) -> float
     terms = rarest(sql, index, phrases)
     if not terms:
         return 0.0
+    best = "ORDER BY rank LIMIT ?2" if index == "chunk_words" else "LIMIT ?2"
     began = time.perf_counter()
     sql.execute(
-        f"SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rank LIMIT ?",
-        (" OR ".join(terms), CANDIDATES),
+        f"SELECT rowid FROM {index} WHERE {index} MATCH ?1 {best}",
+        (" OR ".join(terms), CANDIDATES if index == "chunk_words" else -1),
     ).fetchall()
     return (time.perf_counter() - began) * 1000
 

@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import nsmallest
 
 import numpy as np
 
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.search.answer import LegRank, Ranking
-from memoryd.store.search.postings import Postings, add_up, read_newest, read_postings
+from memoryd.store.search.postings import Postings, add_up, count_chunks, read_newest, read_postings
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
+from memoryd.store.search.trigrams import (
+    READ,
+    Term,
+    doubtful_terms,
+    read_presence,
+    read_terms,
+    score_chunks,
+    true_parts,
+)
 from memoryd.store.search.visibility import Visible
 
 # Places in chunks that a leg looks at, for all phrases together: some milliseconds of work each.
 _MOST_WORDS = 4000
-_MOST_TERMS = 1500
+_MOST_TERMS = 2000
+
+_MOST_READ = 1000  # chunks whose text is read for a term that is rarer than its trigrams
 
 # Unfiltered, both are null, and no chunk is looked up for it.
 _VISIBLE = """(?1 IS NULL OR c.document_id IN (SELECT value FROM json_each(?1)))
@@ -39,10 +50,42 @@ def words_leg(
 def trigram_leg(
     sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
 ) -> Ranking:
-    """BM25 over the trigram index; a scan where every term is too short for it."""
-    if query.terms:
-        return _match(sql, "chunks_fts", query.phrases, limit, visible, written, _MOST_TERMS)
-    return _scan(sql, query, limit, visible)
+    """BM25 over the trigram index, and over the text of the best; a scan where every term is too short for it."""
+    if not query.terms:
+        return _scan(sql, query, limit, visible)
+    index, texts = "chunks_fts", dict(zip(query.phrases, query.terms, strict=True))
+    phrases = telling_phrases(count_phrases(sql, index, query.phrases, _MOST_TERMS, written), _MOST_TERMS)
+    present = [phrase for phrase in phrases if phrase.having]
+    if not present:
+        return {}
+    if common := _are_common(present, _MOST_TERMS):
+        having = _newest(sql, index, present, _MOST_TERMS // 3, visible)
+    else:
+        having = [read_presence(sql, index, phrase.text) for phrase in present]
+    terms = [Term(texts[phrase.text], phrase, each) for phrase, each in zip(present, having, strict=True)]
+    terms = [term for term in terms if len(term.having.chunks)]
+    if not terms:
+        return {}
+    found = add_up((term.having, term.phrase.weight) for term in terms)
+    most = max(limit, READ)
+    best = [chunk for chunk, _ in _best(sql, _first(found, most, visible) if common else found, most, visible)]
+    reading = read_terms(sql, best[:READ], terms)
+    parts = true_parts(reading, terms)
+    if doubtful := [term for term in doubtful_terms(parts, terms) if not _is_word(sql, term.text)]:
+        # The few chunks that have it may be any of those that have its trigrams. Of a long question it matters less.
+        alike = add_up((term.having, 1.0) for term in doubtful)
+        more = [chunk for chunk, _ in _best(sql, alike, _MOST_READ // len(query.terms) ** 2, visible)]
+        known = set(reading.chunks)
+        reading = reading.and_of(read_terms(sql, [chunk for chunk in more if chunk not in known], terms))
+        parts = true_parts(reading, terms)
+    scored, counted = score_chunks(sql, index, best, reading, terms, parts)
+    absent = [phrase for phrase in phrases if not phrase.having]
+    return _rank(scored[:limit], [*absent, *counted])
+
+
+def _is_word(sql: sqlite3.Connection, term: str) -> bool:
+    """Whether the word index knows a term, and finds it wherever it stands as a word."""
+    return count_chunks(sql, "chunk_words", f'"{term.replace(chr(34), "")}"', 1) > 0
 
 
 def _match(
@@ -53,26 +96,42 @@ def _match(
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
         return {}
-    if all(phrase.having > most for phrase in present):
-        found = _newest(sql, index, present, most // 2, visible)
+    if _are_common(present, most):
+        newest = _newest(sql, index, present, most // 2, visible)
+        found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
+        found = _first(found, limit, visible)
     else:
         found = add_up((read_postings(sql, index, phrase.text), phrase.correction) for phrase in present)
+    return _rank(_best(sql, found, limit, visible), phrases)
+
+
+def _are_common(phrases: Sequence[Phrase], most: int) -> bool:
+    return all(phrase.having > most for phrase in phrases)
+
+
+def _rank(best: Iterable[tuple[int, float]], phrases: Sequence[Phrase]) -> Ranking:
+    """``phrases``: all that could have scored."""
     perfect = perfect_score(phrases)
-    return {
-        chunk: LegRank(rank, score, min(1.0, score / perfect))
-        for rank, (chunk, score) in enumerate(_best(sql, found, limit, visible), start=1)
-    }
+    return {chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(best, start=1)}
 
 
-def _newest(sql: sqlite3.Connection, index: str, phrases: Sequence[Phrase], most: int, visible: Visible) -> Postings:
+def _newest(
+    sql: sqlite3.Connection, index: str, phrases: Sequence[Phrase], most: int, visible: Visible
+) -> list[Postings]:
     """Of a question that has nothing but common phrases, those that each chunk has, in the newest part of the memory.
 
     It reaches as far back as all of them are known to stand or not. A phrase counts as if it stood once in a chunk of
     the usual length.
     """
     postings = [read_newest(sql, index, phrase.text, most, visible.documents) for phrase in phrases]
-    since = max((int(each.chunks[-1]) for each in postings if len(each.chunks) == most), default=0)
-    return add_up((each.since(since), phrase.weight) for each, phrase in zip(postings, phrases, strict=True))
+    since = max((int(each.chunks[0]) for each in postings if len(each.chunks) == most), default=0)
+    return [each.since(since) for each in postings]
+
+
+def _first(found: Postings, limit: int, visible: Visible) -> Postings:
+    """What can be among the best of the newest chunks. Many are equals: of these the newest, and no key is read."""
+    order = np.lexsort((-found.chunks, -found.scores))[: limit + len(visible.hidden_chunks)]
+    return Postings(found.chunks[order], found.scores[order])
 
 
 def _best(sql: sqlite3.Connection, found: Postings, limit: int, visible: Visible) -> list[tuple[int, float]]:

@@ -115,7 +115,8 @@ def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hid
     found: dict[int, None] = {}
     step = limit + limit // 4  # mostly enough
     for start in range(0, len(passages), step):
-        found |= dict.fromkeys(chunk for chunk in _chunks_with(sql, passages[start : start + step]) if chunk not in hidden)
+        holding = _chunks_with(sql, passages[start : start + step])
+        found |= dict.fromkeys(chunk for chunk in holding if chunk not in hidden)
         if len(found) >= limit:
             break
     return list(found)[:limit]

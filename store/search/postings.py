@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryd.store.sqlite_file import Connection
+from memoryd.store.varints import read_varints
 
 _MOST_COUNTS = 4096  # that are kept
 _MOST_PLACES = 100_000  # of all postings that are kept of an index, over each connection: 16 bytes each
@@ -26,7 +27,7 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The chunks that have a phrase, and FTS5's BM25 of each: more is better."""
+    """The chunks that have a phrase, by id, and FTS5's BM25 of each: more is better."""
 
     chunks: Chunks
     scores: Scores
@@ -61,7 +62,22 @@ def count_chunks(sql: sqlite3.Connection, index: str, phrase: str, end: int) -> 
 def read_postings(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
     """Of every chunk that has the phrase."""
     query = f"SELECT rowid, -bm25({index}) FROM {index} WHERE {index} MATCH ?"  # noqa: S608 - a constant
-    return _keep(_kept(sql, index), (phrase, -1), lambda: sql.execute(query, (phrase,)).fetchall())
+    return keep_postings(sql, index, phrase, lambda: _make(sql.execute(query, (phrase,)).fetchall()))
+
+
+def keep_postings(sql: sqlite3.Connection, index: str, phrase: str, read: Callable[[], Postings]) -> Postings:
+    """What ``read`` tells of every chunk that has the phrase, unless it is known."""
+    return _keep(_kept(sql, index), (phrase, -1), read)
+
+
+def read_totals(sql: sqlite3.Connection, index: str) -> tuple[int, int]:
+    """How many chunks an index has, and how many tokens they have together.
+
+    From the record that FTS5 keeps of it, a varint each, the tokens by column: counting would read the whole table.
+    """
+    row = sql.execute(f"SELECT block FROM {index}_data WHERE id = 1").fetchone()  # noqa: S608 - a constant
+    chunks, *tokens = read_varints(row[0]) if row and row[0] else (0,)
+    return chunks, sum(tokens)
 
 
 def read_newest(
@@ -72,23 +88,24 @@ def read_newest(
     newest = f"SELECT rowid, 1.0 FROM {index} WHERE {index} MATCH ?1 {{}} ORDER BY rowid DESC LIMIT ?2"  # noqa: S608 - a constant
     if documents is None:
         query = newest.format("")
-        return _keep(_kept(sql, index), (phrase, most), lambda: sql.execute(query, (phrase, most)).fetchall())
+        read = sql.execute
+        return _keep(_kept(sql, index), (phrase, most), lambda: _make(read(query, (phrase, most)).fetchall()[::-1]))
     # The plus keeps SQLite from asking FTS5 for one chunk after the other.
     query = newest.format(
         "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?3)))"
     )
-    return _make(sql.execute(query, (phrase, most, json.dumps(list(documents)))).fetchall())
+    return _make(sql.execute(query, (phrase, most, json.dumps(list(documents)))).fetchall()[::-1])
 
 
 def _make(rows: Sequence[tuple[int, float]]) -> Postings:
-    chunks = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-    return Postings(chunks, np.fromiter((row[1] for row in rows), np.float64, len(rows)))
+    chunks, scores = zip(*rows, strict=True) if rows else ((), ())
+    return Postings(np.array(chunks, np.int64), np.array(scores, np.float64))
 
 
-def _keep(kept: Kept, name: tuple[str, int], read: Callable[[], list[tuple[int, float]]]) -> Postings:
+def _keep(kept: Kept, name: tuple[str, int], read: Callable[[], Postings]) -> Postings:
     postings = kept.postings.pop(name, None)
     if postings is None:
-        postings = _make(read())
+        postings = read()
         kept.places += len(postings.chunks)
         while kept.postings and kept.places > _MOST_PLACES:
             kept.places -= len(kept.postings.pop(next(iter(kept.postings))).chunks)
@@ -100,9 +117,10 @@ def add_up(postings: Iterable[tuple[Postings, float]]) -> Postings:
     """The chunks of all of them, each with the sum of its scores by the factors."""
     weighted = list(postings)
     every = np.concatenate([each.chunks for each, _ in weighted])
-    chunks, place = np.unique(every, return_inverse=True)
-    scores = np.concatenate([each.scores * factor for each, factor in weighted])
-    return Postings(chunks, np.bincount(place, scores, len(chunks)).astype(np.float64, copy=False))
+    order = np.argsort(every, kind="stable")
+    every, scores = every[order], np.concatenate([each.scores * factor for each, factor in weighted])[order]
+    first = np.flatnonzero(np.diff(every, prepend=every[:1] - 1))
+    return Postings(every[first], np.add.reduceat(scores, first) if len(first) else scores)
 
 
 def _kept(sql: sqlite3.Connection, index: str) -> Kept:

@@ -40,8 +40,9 @@ class KeywordQuery:
 
     @property
     def phrases(self) -> tuple[str, ...]:
-        """The terms as the trigram index is asked for them; empty where none is long enough."""
-        return tuple(_quoted(term) for term in self.terms)
+        """The terms as the trigram index is asked for them: each as its trigrams, all of them. Empty where none is long
+        enough."""
+        return tuple(" ".join(map(_quoted, dict.fromkeys(_ngrams(term)))) for term in self.terms)
 
     @property
     def word_phrases(self) -> tuple[str, ...]:

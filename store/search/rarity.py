@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from memoryd.store.folding import is_unspaced
 from memoryd.store.search.noise import script_of
-from memoryd.store.search.postings import count_chunks
+from memoryd.store.search.postings import count_chunks, read_totals
 from memoryd.store.search.query import KeywordQuery
 
 
@@ -63,7 +63,7 @@ def count_phrases(
     sql: sqlite3.Connection, index: str, texts: Sequence[str], most: int, written: Written = ANYHOW
 ) -> list[Phrase]:
     """How many chunks have each phrase. Those that more than ``most`` have are counted no further."""
-    chunks = _count_rows(sql, index)
+    chunks, _ = read_totals(sql, index)
     return [make_phrase(text, count_chunks(sql, index, text, most + 1), chunks, written) for text in texts]
 
 
@@ -83,17 +83,6 @@ def _grammar(text: str) -> float:
     particles in these. A question has so many of them that together they would outweigh what it is about."""
     letters = [letter for letter in text if letter.isalpha()]
     return sum("\u3041" <= letter <= "\u309f" for letter in letters) / len(letters) if letters else 0.0
-
-
-def _count_rows(sql: sqlite3.Connection, index: str) -> int:
-    """From the record that FTS5 keeps of it, a varint first of all: counting would read the whole table."""
-    row = sql.execute(f"SELECT block FROM {index}_data WHERE id = 1").fetchone()  # noqa: S608 - a constant
-    rows = 0
-    for byte in row[0] if row else b"":
-        rows = rows << 7 | byte & 0x7F
-        if byte < 0x80:
-            break
-    return rows
 
 
 def telling_phrases(phrases: Sequence[Phrase], most: int) -> list[Phrase]:

@@ -39,7 +39,7 @@ CREATE TABLE chunks (
 );
 
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-    heading, text, content = 'folded_chunks', content_rowid = 'id', tokenize = 'trigram'
+    heading, text, content = 'folded_chunks', content_rowid = 'id', tokenize = 'trigram', detail = none
 );
 
 CREATE TABLE documents (
