@@ -82,7 +82,12 @@ def _open_beneath(root: Path, parts: tuple[str, ...]) -> int:
         if isinstance(link, int):
             return link
         walked, rest = link
-        real = Path(os.path.realpath(root.joinpath(*walked)))
+        try:
+            real = Path(os.path.realpath(root.joinpath(*walked)))
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # it is no link any more
+                continue
+            raise
         if not real.is_relative_to(root):
             raise OSError(errno.ENOENT, "it leads out of the workspace")
         parts = (*real.relative_to(root).parts, *rest)
