@@ -91,11 +91,13 @@ class RawClient:
             self.socket.sendall(header % len(body) + body)
 
     def read_framed(self):
+        """None: the server has hung up, whether it had read all that it was sent or not."""
         length = None
-        while line := self.lines.readline().strip():
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                length = int(value)
+        with contextlib.suppress(ConnectionResetError):
+            while line := self.lines.readline().strip():
+                name, _, value = line.partition(b":")
+                if name.lower() == b"content-length":
+                    length = int(value)
         return None if length is None else json.loads(self.lines.read(length))
 
     def ask(self, method, id_=1, **params):
