@@ -11,16 +11,8 @@ from numpy.typing import NDArray
 
 from memoryd.store.precision import Small
 
-_PORTION_BYTES = 4_000_000  # at a time: while simsimd compares, no other thread of this process runs Python
-
 
 def products(query: Small, rows: Small) -> NDArray[np.float32]:
-    """The product of the query with each row."""
-    found = np.empty(len(rows), np.float32)
-    portion = max(1, _PORTION_BYTES // max(1, rows.shape[1]))
-    for start in range(0, len(rows), portion):
-        part = rows[start : start + portion]
-        found[start : start + portion] = np.asarray(
-            simsimd.cdist(query[None], part, "dot", dtype="int8", out_dtype="f32"), np.float32
-        ).ravel()
-    return found
+    """The product of the query with each row. Other threads run meanwhile."""
+    found = simsimd.cdist(query[None], rows, "dot", dtype="int8", out_dtype="f32")
+    return np.asarray(found, np.float32).ravel()

@@ -21,16 +21,19 @@ from memoryd.store.kernels import products
 from memoryd.store.precision import Precision, Small, enlarge, scales, shrink
 from memoryd.store.protocols import Match, Vectors
 from memoryd.store.row_file import RowFile
-from memoryd.store.sketches import Sketcher
+from memoryd.store.sketches import Sketches
 
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
 EXACT_ROWS = 60_000
-ALIKE = 6000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS
+ALIKE = 4000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS
 _FIRST_ROWS = 1024
-_ALIKE_A_MATCH = 15  # and for each match that is wanted
-_SAMPLE = 50_000  # rows that tell well enough how many are how alike, or which way vectors point
+_ALIKE_A_MATCH = 12  # at least, for each match that is wanted
+_ALIKE_OF = 400  # rows, one at least: the more there are, the more are as alike as the nearest
+_MOST_ALIKE = 60_000  # rows that are asked for by their sketches, however few of them a query may see
+_ENOUGH = 0.5  # of the rows that are wanted
+_SAMPLE = 50_000  # rows that tell well enough which way vectors point
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
@@ -64,8 +67,7 @@ class Mirror:
         self._small: Small = np.empty((capacity, dimension), np.int8)
         self._scales: Vectors = np.empty(capacity, np.float32)
         self._errors: Vectors = np.empty(capacity, np.float32)  # the distance between a vector and its 8 bits
-        self._sketcher: Sketcher | None = None  # None while every row is compared
-        self._sketches: Small = np.empty((0, 0), np.int8)
+        self._sketches: Sketches | None = None  # None while every row is compared
         self._whole = RowFile(dimension, folder, capacity) if precision == "float32" else None
         self._likely = min(1.0, _DEVIATIONS / math.sqrt(dimension))
 
@@ -83,17 +85,17 @@ class Mirror:
         steps = scales(vectors)
         lost = vectors - small * steps[:, None]
         errors = np.sqrt(np.einsum("ij,ij->i", lost, lost))
-        if self._sketcher is None and len(self._rows) + len(ids) > self._exact_rows:
+        if self._sketches is None and len(self._rows) + len(ids) > self._exact_rows:
             self._sketch_all(small)
-        sketches = self._sketcher.sketch(small) if self._sketcher else None
+        sketches = self._sketches.sketch(small) if self._sketches else None
         with self._lock:
             rows = np.array([self._rows.setdefault(identity, len(self._rows)) for identity in ids], np.int64)
             self._reserve(len(self._rows))
             self._ids[rows] = ids
             self._documents[rows] = [self._places.setdefault(each, len(self._places)) for each in documents]
             self._small[rows], self._scales[rows], self._errors[rows] = small, steps, errors
-            if sketches is not None:
-                self._sketches[rows] = sketches
+            if self._sketches and sketches is not None:
+                self._sketches.write(rows, sketches)
             if self._whole is not None:
                 self._whole.write(rows, vectors)
 
@@ -112,8 +114,8 @@ class Mirror:
     def _move(self, source: int, target: int) -> None:
         for column in (self._ids, self._documents, self._small, self._scales, self._errors):
             column[target] = column[source]
-        if self._sketcher:
-            self._sketches[target] = self._sketches[source]
+        if self._sketches:
+            self._sketches.write(np.array([target]), self._sketches.sketch(self._small[source][None]))
         if self._whole is not None:
             self._whole.write(np.array([target]), self._whole.take(np.array([source])))
 
@@ -123,8 +125,6 @@ class Mirror:
         capacity = max(count, 2 * len(self._ids))
         self._ids, self._documents = _longer(self._ids, capacity), _longer(self._documents, capacity)
         self._small = _longer(self._small, capacity)
-        if self._sketcher:
-            self._sketches = _longer(self._sketches, capacity)
         self._scales, self._errors = _longer(self._scales, capacity), _longer(self._errors, capacity)
         if self._whole is not None:
             self._whole.reserve(capacity)
@@ -133,13 +133,12 @@ class Mirror:
         """From now on rows have sketches: made before the lock is taken, for only who writes changes rows."""
         held = self._small[: len(self._rows)]
         step = max(1, (len(held) + len(new)) // _SAMPLE)
-        sketcher = Sketcher(np.concatenate([held[::step], new[::step]]))
-        sketches = np.empty((len(self._ids), sketcher.dimension), np.int8)
+        sketches = Sketches(np.concatenate([held[::step], new[::step]]))
         for start in range(0, len(held), _PORTION):
             part = held[start : start + _PORTION]
-            sketches[start : start + len(part)] = sketcher.sketch(part)
+            sketches.write(np.arange(start, start + len(part)), sketches.sketch(part))
         with self._lock:
-            self._sketcher, self._sketches = sketcher, sketches
+            self._sketches = sketches
 
     # -- searching ----------------------------------------------------------------------------------------
 
@@ -149,8 +148,9 @@ class Mirror:
             return []
         with self._lock:
             rows = self._rows_of(documents)
-            if self._sketcher and _count(rows) > self._exact_rows:
-                rows = self._most_alike(self._sketcher, vector, max(self._alike, _ALIKE_A_MATCH * limit), rows)
+            if self._sketches and _count(rows) > self._exact_rows:
+                wanted = max(self._alike, _ALIKE_A_MATCH * limit, _count(rows) // _ALIKE_OF)
+                rows = self._most_alike(self._sketches, vector, wanted, rows)
             rows = self._not_ruled_out(vector, limit, rows)
             best, exact = self._compare_whole(vector, limit, rows)
             ids = self._ids[best]
@@ -180,13 +180,22 @@ class Mirror:
         wanted[-1] = False  # the place of documents that are not there
         return np.flatnonzero(wanted[self._documents[:count]])
 
-    def _most_alike(self, sketcher: Sketcher, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows:
-        """The rows whose sketches are most like the query's: about as many as are wanted."""
-        query = sketcher.sketch(shrink(vector[None]))[0]
-        likeness = self._over(rows, lambda part: products(query, _pick(self._sketches, part)))
-        sample = likeness[:: max(1, len(likeness) // _SAMPLE)]
-        place = max(0, len(sample) - max(1, wanted * len(sample) // len(likeness)))
-        return _those(rows, likeness >= np.partition(sample, place)[place])
+    def _most_alike(self, sketches: Sketches, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows | slice:
+        """Of these rows those whose sketches are most like the query's: about as many as are wanted.
+
+        If these are not all rows, as many are asked for as bring that many of these by chance. Where they bring too
+        few, for what is near is elsewhere, all of these are compared.
+        """
+        count = len(self._rows)
+        asked = wanted * count // _count(rows)
+        if asked > min(_MOST_ALIKE, count):
+            return rows
+        alike = sketches.most_alike(vector, asked, count)
+        if not isinstance(rows, slice):
+            is_one = np.zeros(count, np.bool_)
+            is_one[rows] = True
+            alike = alike[is_one[alike]]
+        return alike if len(alike) >= _ENOUGH * wanted else rows
 
     def _not_ruled_out(self, vector: Vectors, limit: int, rows: Rows | slice) -> Rows:
         """The rows that may be among the nearest, as far as 8 bits can tell."""

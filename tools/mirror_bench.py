@@ -72,7 +72,7 @@ def measure(seeds: Vectors, rows: int, *, mirror_only: bool) -> None:
         with TemporaryDirectory() as folder:
             mirror = fill(Mirror(dimension, precision, folder=Path(folder), capacity=rows), made_of(seeds, rows))
             name = f"mirror of {precision}" + ("" if rows <= EXACT_ROWS else ", sketches")
-            held = sum(column.nbytes for column in vars(mirror).values() if isinstance(column, np.ndarray))
+            held = sum(getattr(column, "nbytes", 0) for column in vars(mirror).values())
             tell(name, held, queries, best, partial(ask_mirror, mirror))
 
 
