@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
 
-FORMAT = "memoryd root 1"  # of what is hashed and how: raised when that changes, and not with the schema
+FORMAT = "memoryd root 2"  # of what is hashed and how: raised when that changes, and not with the schema
 _BYTES = 20
 _UNREAD = "unread:"  # begins the hash of a file that is too large; the rest is its stat, which no two machines share
 
@@ -28,7 +28,7 @@ class LedgerFacts:
     about: tuple[Any, ...]  # source, size, date, scope and the like, in a fixed order
     superseding: tuple[tuple[Any, ...], ...]
     passages: tuple[tuple[Any, ...], ...]  # (ordinal, id, embedded or not, first line, last line)
-    chunks: tuple[tuple[Any, ...], ...]  # (ordinal, key, first passage, last passage, heading, first line, last line)
+    chunks: tuple[tuple[Any, ...], ...]  # (ordinal, key, first and last passage, ids of all, heading, lines)
 
 
 def digest_ledger(facts: LedgerFacts) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from memoryd.store.model import (
     embedding_text,
     stable_id,
 )
+from memoryd.store.packed_ids import pack_ids
 from memoryd.store.scope import UNKNOWN
 
 Row = tuple[Any, ...]  # in the order of the table's columns
@@ -33,15 +34,20 @@ class Entry:
     key: str
     chunk: Chunk
     text: str
+    passages: bytes  # their ids; 0 = nothing to embed
 
 
-def entries_of(identity: int, document: Document) -> list[Entry]:
+def entries_of(identity: int, document: Document, passages: Sequence[Row]) -> list[Entry]:
+    """``passages``: the rows of the document's."""
     entries: list[Entry] = []
     seen: Counter[str] = Counter()  # the same words twice in one document are two chunks
     for chunk in document.chunks:
-        text = "".join(p.text for p in document.passages[chunk.first_passage : chunk.last_passage + 1])
+        rows = passages[chunk.first_passage : chunk.last_passage + 1]
+        text = "".join(text for _, _, _, text, *_ in rows)
         seen[text] += 1
-        entries.append(Entry(f"{stable_id('chunk', identity, text, seen[text]):016x}", chunk, text))
+        key = f"{stable_id('chunk', identity, text, seen[text]):016x}"
+        ids = pack_ids(passage if digest else 0 for _, _, passage, _, digest, *_ in rows)
+        entries.append(Entry(key, chunk, text, ids))
     return entries
 
 
@@ -138,9 +144,9 @@ def distrust_scopes(sql: sqlite3.Connection, workspace: str) -> None:
     sql.execute("UPDATE documents SET scope = ? WHERE workspace = ?", (UNKNOWN, workspace))
 
 
-def write_passages(sql: sqlite3.Connection, identity: int, passages: Iterable[Passage]) -> None:
+def write_passages(sql: sqlite3.Connection, identity: int, rows: Iterable[Row]) -> None:
     sql.execute("DELETE FROM passages WHERE document_id = ?", (identity,))
-    sql.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", passage_rows(identity, passages))
+    sql.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def passage_rows(identity: int, passages: Iterable[Passage]) -> list[Row]:
@@ -169,17 +175,18 @@ def write_chunks(sql: sqlite3.Connection, identity: int, entries: Iterable[Entry
     sql.execute("UPDATE chunks SET ordinal = -1 - ordinal WHERE document_id = ?", (identity,))  # makes room
     for entry in entries:
         chunk = entry.chunk
-        place = (chunk.ordinal, chunk.first_passage, chunk.last_passage, chunk.start_line, chunk.end_line)
+        lines = (chunk.start_line, chunk.end_line)
+        place = (chunk.ordinal, chunk.first_passage, chunk.last_passage, entry.passages, *lines)
         if entry.key in kept:
             sql.execute(
-                "UPDATE chunks SET ordinal = ?, first_passage = ?, last_passage = ?, start_line = ?, end_line = ?"
-                " WHERE id = ?",
+                "UPDATE chunks SET ordinal = ?, first_passage = ?, last_passage = ?, passages = ?, start_line = ?,"
+                " end_line = ? WHERE id = ?",
                 (*place, kept[entry.key]),
             )
             continue
         cursor = sql.execute(
-            "INSERT INTO chunks (ordinal, first_passage, last_passage, start_line, end_line, key, document_id, heading)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks (ordinal, first_passage, last_passage, passages, start_line, end_line,"
+            " key, document_id, heading) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*place, entry.key, identity, chunk.heading),
         )
         row = (cursor.lastrowid, chunk.heading, entry.text)

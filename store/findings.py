@@ -12,6 +12,7 @@ from memoryd.store.document_rows import (
     clear_document,
     entries_of,
     forget_chunks,
+    passage_rows,
     write_chunks,
     write_document,
     write_passages,
@@ -76,10 +77,11 @@ def write_finding(sql: sqlite3.Connection, finding: Finding, now: float) -> bool
 
 def replace_document(sql: sqlite3.Connection, document: Document, now: float) -> None:
     identity = document_id(document.workspace, document.path)
-    entries = entries_of(identity, document)
+    passages = passage_rows(identity, document.passages)
+    entries = entries_of(identity, document, passages)
     kept = forget_chunks(sql, identity, keep={(entry.key, entry.chunk.heading) for entry in entries})
     write_document(sql, identity, document, skipped=None, now=now)
-    write_passages(sql, identity, document.passages)
+    write_passages(sql, identity, passages)
     write_chunks(sql, identity, entries, kept)
     add_job(sql, "embed", document.workspace, document.path, now)
     failpoint("document.replace.before")

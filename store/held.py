@@ -18,7 +18,7 @@ _PASSAGES = """
     SELECT ordinal, id, text, text_hash, start_line, end_line FROM passages WHERE document_id = ? ORDER BY ordinal
 """
 _CHUNKS = """
-    SELECT ordinal, key, first_passage, last_passage, heading, start_line, end_line FROM chunks
+    SELECT ordinal, key, first_passage, last_passage, passages, heading, start_line, end_line FROM chunks
      WHERE document_id = ? ORDER BY ordinal
 """
 
@@ -33,14 +33,13 @@ class Rows:
     about: Row
     superseding: tuple[Row, ...]
     passages: tuple[Row, ...]  # ordinal, id, text, hash of what is embedded, lines
-    chunks: tuple[Row, ...]  # ordinal, key, passages, heading, lines
+    chunks: tuple[Row, ...]  # ordinal, key, first and last passage, ids of all of them, heading, lines
 
     def facts(self) -> LedgerFacts:
         """What of it goes into the digest: a passage's id stands for its text."""
         passages = tuple((o, identity, h is not None, *lines) for o, identity, _, h, *lines in self.passages)
-        return LedgerFacts(
-            self.workspace, self.path, self.content_hash, self.about, self.superseding, passages, self.chunks
-        )
+        chunks = tuple((*row[:4], row[4].hex(), *row[5:]) for row in self.chunks)
+        return LedgerFacts(self.workspace, self.path, self.content_hash, self.about, self.superseding, passages, chunks)
 
     def wanted(self) -> dict[int, bytes]:
         """The passages that want a vector, and the hash of what is embedded."""
@@ -73,8 +72,8 @@ def expected_rows(document: Document, skipped: str | None) -> Rows:
     else:
         document_passages = passage_rows(identity, document.passages)
         chunks = tuple(
-            (c.ordinal, entry.key, c.first_passage, c.last_passage, c.heading, c.start_line, c.end_line)
-            for entry in entries_of(identity, document)
+            (c.ordinal, entry.key, c.first_passage, c.last_passage, entry.passages, c.heading, c.start_line, c.end_line)
+            for entry in entries_of(identity, document, document_passages)
             for c in (entry.chunk,)
         )
     return Rows(

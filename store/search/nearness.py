@@ -10,11 +10,12 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryd.store.packed_ids import LAYOUT
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank, Ranking
 from memoryd.store.search.visibility import Visible
@@ -139,11 +140,18 @@ def passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> Held:
     """In an order that a rebuild does not change."""
     rows = sql.execute(
         """
-        SELECT c.id, p.id, p.ordinal FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
-          JOIN passages p INDEXED BY passages_by_place
-            ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
-         WHERE p.text_hash IS NOT NULL ORDER BY c.key, p.ordinal
+        SELECT c.key, c.id, c.first_passage, c.passages
+          FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
         """,
         (json.dumps(list(chunks)),),
     ).fetchall()
-    return Held(*np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3).T)
+    if not rows:
+        nothing = np.empty(0, np.int64)
+        return Held(nothing, nothing, nothing)
+    _, owners, firsts, packed = zip(*sorted(rows), strict=True)
+    passages: Column = np.frombuffer(b"".join(packed), LAYOUT)
+    sizes = np.array([len(ids) // passages.itemsize for ids in packed], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    ordinals = np.arange(len(passages)) + np.repeat(np.array(firsts, np.int64) - starts, sizes)
+    is_embedded = passages != 0
+    return Held(np.repeat(owners, sizes)[is_embedded], passages[is_embedded], ordinals[is_embedded])

@@ -151,6 +151,10 @@ DAMAGES: dict[str, tuple[Callable[[Memory], object], Kinds]] = {
         lambda m: run_sql(m, f"UPDATE chunks SET start_line = start_line + 7 WHERE id = {A_CHUNK}"),
         {("wrong_lines", "ledger", "memory/goats.md")},
     ),
+    "a chunk names other passages": (
+        lambda m: run_sql(m, f"UPDATE chunks SET passages = x'6712000000000000' WHERE id = {A_CHUNK}"),
+        {("wrong_rows", "ledger", "memory/goats.md")},
+    ),
     "a passage has other lines": (
         lambda m: run_sql(m, f"UPDATE passages SET end_line = 99 WHERE document_id = {GOATS} AND ordinal = 0"),
         {("wrong_lines", "ledger", "memory/goats.md")},
@@ -192,7 +196,7 @@ DAMAGES: dict[str, tuple[Callable[[Memory], object], Kinds]] = {
         {("missing", "ledger", "memory/goats.md"), ("orphan", "vectors", "")},
     ),
     "chunks belong to no document": (
-        lambda m: run_sql_unchecked(m, "INSERT INTO chunks VALUES (9999, 'key', 4711, 0, 0, 0, '', 1, 1)"),
+        lambda m: run_sql_unchecked(m, "INSERT INTO chunks VALUES (9999, 'key', 4711, 0, 0, 0, '', 1, 1, x'')"),
         {("orphan", "ledger", ""), ("missing_keywords", "keywords", "")},
     ),
     "trigrams of a chunk are lost": (

@@ -82,6 +82,14 @@ def check_ledger(database: Database) -> None:
             orphans = f"SELECT count(*) FROM {table} WHERE document_id NOT IN (SELECT id FROM documents)"
             assert sql.execute(orphans).fetchone() == (0,), table
         assert sql.execute("SELECT count(*) FROM chunks WHERE ordinal < 0").fetchone() == (0,)
+        told = """
+            SELECT passages, (SELECT packed(iif(text_hash IS NULL, 0, id))
+                                FROM (SELECT id, text_hash FROM passages p
+                                       WHERE p.document_id = c.document_id
+                                         AND p.ordinal BETWEEN c.first_passage AND c.last_passage ORDER BY p.ordinal))
+              FROM chunks c
+        """
+        assert all(own == held for own, held in sql.execute(told)), "a chunk names other passages than it has"
         for heading, text, folded_heading, folded_text in sql.execute(
             "SELECT t.heading, t.text, f.heading, f.text FROM chunk_texts t JOIN folded_chunks f USING (id)"
         ):

@@ -15,7 +15,7 @@ TABLES = {
     "documents": "SELECT id, path, source, content_hash, size, date, evergreen, title, front_matter, notices, skipped"
     " FROM documents ORDER BY id",
     "passages": "SELECT document_id, ordinal, id, text, text_hash, start_line, end_line FROM passages ORDER BY 1, 2",
-    "chunks": "SELECT key, document_id, ordinal, first_passage, last_passage, heading, start_line, end_line"
+    "chunks": "SELECT key, document_id, ordinal, first_passage, last_passage, passages, heading, start_line, end_line"
     " FROM chunks ORDER BY document_id, ordinal",
     "vectors": "SELECT passage_id, document_id FROM vectors ORDER BY 1",
     "keywords": "SELECT rowid IN (SELECT id FROM chunks), count(*) FROM chunks_fts GROUP BY 1",

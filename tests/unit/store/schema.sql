@@ -8,8 +8,6 @@ CREATE INDEX jobs_due ON jobs (state, kind, crashes, run_after);
 
 CREATE INDEX passages_by_id ON passages (id);
 
-CREATE INDEX passages_by_place ON passages (document_id, ordinal, id, text_hash);
-
 CREATE INDEX vectors_by_document ON vectors (document_id);
 
 CREATE VIRTUAL TABLE chunk_words USING fts5 (
@@ -34,7 +32,7 @@ CREATE TABLE chunks (
     last_passage  INTEGER NOT NULL,
     heading       TEXT    NOT NULL,
     start_line    INTEGER NOT NULL,
-    end_line      INTEGER NOT NULL,
+    end_line      INTEGER NOT NULL, passages BLOB NOT NULL DEFAULT x'',
     UNIQUE (document_id, ordinal)
 );
 
