@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-BESIDE = ("embed", "nearest")  # stages that run beside the others, on another thread
+BESIDE = ("words", "trigram")  # stages that run beside the others, on another thread
 _WORD = re.compile(r"\w[\w'-]*")
 _FEWEST_WORDS, _MOST_WORDS = 3, 8
 _LONGEST = 24  # characters of a word; in scripts without spaces a sentence is one, and a part of it is taken

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Set
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from memoryd.store.cancellation import check_cancelled
 from memoryd.store.database import Database
@@ -28,18 +32,20 @@ from memoryd.store.search.hypothesis import (
     wants_hypothesis,
 )
 from memoryd.store.search.legs import trigram_leg, words_leg
-from memoryd.store.search.nearness import Sought, passages_of, seek_passages, vector_leg
+from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import read_noise, script_of
-from memoryd.store.search.query import build_query
+from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.rarity import Written, unknown_words
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 from memoryd.store.search.rerank import rerank, wants_rerank
 from memoryd.store.search.visibility import Visible, find_visible
 
-# What needs no ledger, the embedder and the nearest passages, runs beside the keyword legs: the stage "vector" waits
-# for it.
-BESIDE = ("embed", "nearest")
-_BESIDE = ThreadPoolExecutor(2, thread_name_prefix="memoryd-seek")
+# The keyword legs run beside what needs no ledger, the embedder and the nearest passages: the stage "vector" waits for
+# them. They are the ones that move to another thread, for they are done first: nothing waits for a thread to wake.
+BESIDE = ("words", "trigram")
+_BESIDE = ThreadPoolExecutor(4, thread_name_prefix="memoryd-words")
+
+Result = TypeVar("Result")
 
 
 def search(
@@ -54,7 +60,7 @@ def search(
     watch = _Stopwatch()
     degraded: Degraded | None = None
     hyde: HydeReport | None = None
-    rankings: dict[str, Ranking] = {}
+    near: Nearness | None = None
     unknown: dict[str, Set[int]] = {}
     sought: Sought | None = None
     embedding: Embedding | None = None
@@ -72,30 +78,30 @@ def search(
         script = script_of(query.text)
         noise = read_noise(sql, script, semantics.fingerprint)
         written = Written(script, noise.part)
-        seeking: Future[Sought] | None = None
-        if settings.weights["vector"] > 0 and query.text.strip():
+        by_meaning = settings.weights["vector"] > 0 and bool(query.text.strip())
+        bring = partial(_bring_keywords, sql, keywords, settings, visible, written, watch, by_meaning=by_meaning)
+        if by_meaning:
             imagined = hyde.text if hyde else None
             known = imagined is None and semantics.knows_query(query.text)
-            seeking = _seek_beside(query.text, imagined, settings, semantics, visible, watch)
-        for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
-            if settings.weights[leg] > 0:
-                with watch.stage(leg):
-                    rankings[leg] = bring(sql, keywords, settings.candidates, visible, written)
-        dates: dict[int, Dated] = {}
-        if seeking:
-            try:
-                with watch.stage("vector"):
-                    brought = {chunk for ranking in rankings.values() for chunk in ranking}
-                    others, dates = passages_of(sql, brought), read_dates(sql, brought)  # while the model computes
-                    sought = seeking.result()
+            with _beside(bring) as coming:
+                try:
+                    with watch.stage("embed"):
+                        vector = query_vector(query.text, imagined, settings.hyde.mode, semantics)
+                    with watch.stage("nearest"):
+                        sought = seek_passages(semantics.index(), vector, settings.candidates, visible)
                     embedding = "cached" if known else "computed"
-                    near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
-                    rankings["vector"], unknown["vector"] = near.ranking, near.unknown
-            except Cancelled:
-                raise
-            except MemorydError as error:
-                degraded = Degraded("vector", error.message, error.hint)
-                hyde = plain_after_all(error) if hyde else None
+                    with watch.stage("vector"):
+                        others = coming.result().passages
+                        near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
+                except Cancelled:
+                    raise
+                except MemorydError as error:
+                    degraded = Degraded("vector", error.message, error.hint)
+                    hyde = plain_after_all(error) if hyde else None
+        brought = coming.result() if by_meaning else bring()
+        rankings, dates = brought.rankings, brought.dates
+        if near:
+            rankings["vector"], unknown["vector"] = near.ranking, near.unknown
         with watch.stage("rank"):
             fusion = settings.fusion
             weights = weigh_legs(rankings, settings.weights, noise, fusion=fusion, adaptive=settings.adaptive)
@@ -136,18 +142,43 @@ def search(
     )
 
 
-def _seek_beside(
-    text: str, imagined: str | None, settings: SearchSettings, semantics: Semantics, visible: Visible, watch: _Stopwatch
-) -> Future[Sought]:
-    """The query's vector and the passages nearest to it, on another thread."""
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """What the keyword legs found, and what the ledger says of it that the stages after them need."""
 
-    def seek() -> Sought:
-        with watch.stage("embed"):
-            vector = query_vector(text, imagined, settings.hyde.mode, semantics)
-        with watch.stage("nearest"):
-            return seek_passages(semantics.index(), vector, settings.candidates, visible)
+    rankings: dict[str, Ranking]
+    passages: Held | None
+    dates: dict[int, Dated]
 
-    return _BESIDE.submit(copy_context().run, seek)  # in this context: what is cancelled is not begun
+
+def _bring_keywords(
+    sql: sqlite3.Connection,
+    keywords: KeywordQuery,
+    settings: SearchSettings,
+    visible: Visible,
+    written: Written,
+    watch: _Stopwatch,
+    *,
+    by_meaning: bool,
+) -> _Brought:
+    rankings: dict[str, Ranking] = {}
+    for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
+        if settings.weights[leg] > 0:
+            with watch.stage(leg):
+                rankings[leg] = bring(sql, keywords, settings.candidates, visible, written)
+    chunks = {chunk for ranking in rankings.values() for chunk in ranking}
+    return _Brought(rankings, passages_of(sql, chunks) if by_meaning else None, read_dates(sql, chunks))
+
+
+@contextmanager
+def _beside(work: Callable[[], Result]) -> Iterator[Future[Result]]:
+    """Work on another thread, in this context: what is cancelled is not begun. It has ended when the block ends, for a
+    connection is lent to it."""
+    coming = _BESIDE.submit(copy_context().run, work)
+    try:
+        yield coming
+    finally:
+        wait((coming,))
 
 
 class _Stopwatch:

@@ -85,16 +85,26 @@ def read_newest(
 ) -> Postings:
     """Of the newest chunks that have the phrase, in these documents if any are named. Each has a score of 1: for its
     BM25, FTS5 would count all that have it."""
-    newest = f"SELECT rowid, 1.0 FROM {index} WHERE {index} MATCH ?1 {{}} ORDER BY rowid DESC LIMIT ?2"  # noqa: S608 - a constant
+    # As one value: a row for each of thousands takes Python four times as long as FTS5.
+    newest = (
+        f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {index} WHERE {index} MATCH ?1 {{}}"  # noqa: S608 - a constant
+        " ORDER BY rowid DESC LIMIT ?2)"
+    )
     if documents is None:
         query = newest.format("")
-        read = sql.execute
-        return _keep(_kept(sql, index), (phrase, most), lambda: _make(read(query, (phrase, most)).fetchall()[::-1]))
+        return _keep(_kept(sql, index), (phrase, most), lambda: _make_alike(sql.execute(query, (phrase, most))))
     # The plus keeps SQLite from asking FTS5 for one chunk after the other.
     query = newest.format(
         "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?3)))"
     )
-    return _make(sql.execute(query, (phrase, most, json.dumps(list(documents)))).fetchall()[::-1])
+    return _make_alike(sql.execute(query, (phrase, most, json.dumps(list(documents)))))
+
+
+def _make_alike(newest: sqlite3.Cursor) -> Postings:
+    """Of chunks that are told in one value, the newest first."""
+    (told,) = newest.fetchone()
+    chunks: Chunks = np.fromstring(told, np.int64, sep=",")[::-1] if told else np.empty(0, np.int64)
+    return Postings(chunks, np.ones(len(chunks)))
 
 
 def _make(rows: Sequence[tuple[int, float]]) -> Postings:

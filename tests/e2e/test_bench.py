@@ -32,7 +32,7 @@ def test_ones_own_daemon_is_measured_on_ones_own_notes(machine: Machine, tmp_pat
         told = machine.json("bench", "--count", "4")
         assert told["queries"] == 4
         assert told["degraded"] == 0
-        assert {"words", "trigram", "vector", "rank", "embed, beside the others"} <= set(told["stages_ms"])
+        assert {"embed", "nearest", "vector", "rank", "words, beside the others"} <= set(told["stages_ms"])
         assert min(told[name]["p50"] for name in ("search_ms", "embedding_ms", "keywords_ms", "socket_ms")) > 0
         assert told["memory"]["chunks"] > 0
         assert told["memory"]["vectors"] == told["memory"]["passages"]

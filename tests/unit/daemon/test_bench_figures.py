@@ -48,7 +48,7 @@ def test_search_is_told_beside_the_bare_embedding() -> None:
     assert told["search_ms"] == {"p50": 20.0, "p95": 30.0}
     assert told["ratio"] == 4.0
     assert told["socket_ms"]["p50"] == 0.5
-    assert list(told["stages_ms"]) == ["words", "rank", "embed, beside the others"]
+    assert list(told["stages_ms"]) == ["embed", "rank", "words, beside the others"]
     assert (told["degraded"], told["reason"]) == (0, None)
 
 
