@@ -37,6 +37,7 @@ from bench_report import print_report
 from bench_spread import spread, with_rest
 
 from memoryd.daemon.config import Embedder
+from memoryd.daemon.logs import configure_logs
 from memoryd.jobs.models.install import install
 from memoryd.jobs.spare_memory import QUIET_S
 
@@ -60,6 +61,7 @@ STAGES = {  # in their order; each can be measured alone
 
 def main() -> int:
     arguments = parse_arguments()
+    configure_logs("warning", "auto")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the daemon is not left behind
     cache = Path(os.environ.get("MEMORYD_PATHS__CACHE") or Path.home() / ".cache/memoryd")
     model = install(Embedder().model, cache / "models")

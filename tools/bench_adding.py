@@ -34,6 +34,8 @@ def measure_adding(memory: Memory, cache: Path) -> dict[str, Any]:
             added = [_add(engine, embedder, notes) for notes in rounds]
         finally:
             engine.cache.prune(engine.generations.hashes_in_use(), unused_days=-1)  # or they are known the next time
+            engine.queue.enqueue("maintain", afresh=False)  # as every hour: what was forgotten takes room until then
+            engine.queue.wait_until(lambda: "maintain" not in engine.queue.waiting_kinds())
     bare = median(_index_barely(notes) / each.chunks for notes, each in zip(rounds, added, strict=True))
     cpu = median(each.cpu_s / each.chunks for each in added)
     return {

@@ -23,7 +23,6 @@ from bench_spread import spread
 
 from memoryd.daemon.config import Config, Locations, Workspace
 from memoryd.daemon.engine import Engine
-from memoryd.daemon.logs import configure_logs
 from memoryd.daemon.paths import ensure_private, find_paths
 from memoryd.jobs.chunking import group_chunks, split_passages
 from memoryd.jobs.embedders.in_process import InProcess
@@ -45,7 +44,6 @@ BARS = {"change_ms": 50.0, "change_texts": 3, "rescan_s": 1.0, "rebuild_rate": 2
 
 
 def measure_intake(files: int = FILES, chunks: int = CHUNKS) -> dict[str, Any]:
-    configure_logs("warning", "auto")
     with tempfile.TemporaryDirectory(prefix="memoryd-bench-") as folder:
         small, large = Path(folder) / "small", Path(folder) / "large"
         return {**_measure_burst(small, files), **_measure_memory(large, chunks)}

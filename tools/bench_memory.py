@@ -31,7 +31,6 @@ from memoryd.daemon.app import embedder_loader
 from memoryd.daemon.config import Config, Locations, Workspace
 from memoryd.daemon.configured import configured_precision
 from memoryd.daemon.engine import Engine
-from memoryd.daemon.logs import configure_logs
 from memoryd.daemon.paths import ensure_private, find_paths
 from memoryd.daemon.preparation import prepare_ledger
 from memoryd.jobs.chunking import CHUNKER_VERSION
@@ -87,7 +86,6 @@ class Memory:
 
 def keep_memory(chunks: int, cache: Path) -> Memory:
     """The memory of this very size, complete. Of each size there is one at a time, for they take much room."""
-    configure_logs("warning", "auto")
     models = WordsModels(embedder_loader(Config(), cache / "models"))
     embedder = models.load(lambda *_: None)
     try:

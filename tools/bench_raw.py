@@ -6,10 +6,12 @@ seconds that they took out. Each setting has its own process because threads, on
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +21,7 @@ from typing import Any
 
 from memoryd.jobs.llama_library import default_threads
 
+WEIGHTS = {"F32": 0, "Q8_0": 7, "BF16": 32}  # llama.cpp's numbers of file types
 BRIEF_SPIN = "1000"  # turns before a thread that waits for the others goes to sleep (libgomp; 30 billion by default)
 
 
@@ -31,20 +34,24 @@ class Setting:
     batch_tokens: int  # tokens of one pass
     flash: bool = True
     brief_spin: bool = False
+    weights: str = ""  # "Q8_0" or another of WEIGHTS, made for the run; else as the file has them
 
     def __str__(self) -> str:
         words = [self.api, f"{self.threads} thread{'s' * (self.threads > 1)}", f"{self.batch_tokens} tokens a pass"]
         words += ["flash attention"] if self.flash else []
         words += ["brief spin"] if self.brief_spin else []
+        words += [self.weights] if self.weights else []
         return ", ".join(words)
 
 
 def settings_to_try() -> list[Setting]:
     cores = len(os.sched_getaffinity(0))
-    several = [Setting("packed", cores, 256, brief_spin=brief) for brief in (True, False)] if cores > 1 else []
+    several = [Setting("packed", cores, 256, brief_spin=brief) for brief in (True, False)]
+    several.append(Setting("packed", cores, 256, brief_spin=True, weights="Q8_0"))
     return [
         Setting("packed", 1, 256),
-        *several,
+        Setting("packed", 1, 256, weights="Q8_0"),
+        *(several if cores > 1 else []),
         Setting("packed", 1, 512),
         Setting("packed", 1, 256, flash=False),
         Setting("Llama.embed", 1, 512),
@@ -167,9 +174,23 @@ def _load(model: Path, setting: Setting) -> tuple[Callable[[list[str]], Any], Ca
     return (lambda texts: loaded.embed(texts, normalize=True)), (lambda text: loaded.embed(text, normalize=True))
 
 
+def _rewrite(model: Path, weights: str, folder: Path) -> Path:
+    """The same model with other weights."""
+    import llama_cpp
+
+    other, parameters = folder / "other.gguf", llama_cpp.llama_model_quantize_default_params()
+    parameters.ftype = WEIGHTS[weights]
+    if llama_cpp.llama_model_quantize(str(model).encode(), str(other).encode(), ctypes.byref(parameters)) != 0:
+        raise RuntimeError(f"llama.cpp cannot make {weights} of {model}")
+    return other
+
+
 def main() -> None:
     model, setting = Path(sys.argv[1]), Setting(**json.loads(sys.argv[2]))
-    embed, embed_query = _load(model, setting)
+    with tempfile.TemporaryDirectory(prefix="memoryd-bench-") as folder:
+        if setting.weights:
+            model = _rewrite(model, setting.weights, Path(folder))
+        embed, embed_query = _load(model, setting)
     embed(["warm up"] * 8)
     print("{}", flush=True)
     for line in sys.stdin:
