@@ -63,8 +63,9 @@ def repair_ledger(stores: Stores, drift: Sequence[Drift], now: float) -> None:
     stores.queue.notify()
 
 
-def repair_vectors(stores: Stores, clock: Clock) -> dict[str, int]:
-    """Make LanceDB and the marks what the passages want, from the cache; queue what was never embedded.
+def repair_vectors(stores: Stores, clock: Clock, *, failed: bool = True) -> dict[str, int]:
+    """Make LanceDB and the marks what the passages want, from the cache; queue what was never embedded, and again what
+    has ``failed``, if that is not left to the queue.
 
     Runs on the embed lane, the only writer of LanceDB. Returns facts for the log.
     """
@@ -90,7 +91,7 @@ def repair_vectors(stores: Stores, clock: Clock) -> dict[str, int]:
     lost = (found.missing | (found.unfit & wanted.keys())) - placed
     stores.generations.unmark(generation.id, found.overmarked | lost)
     stores.generations.mark(generation.id, ((passage, wanted[passage][0]) for passage in found.unmarked - lost))
-    stores.generations.enqueue_incomplete(generation.id, clock())
+    stores.generations.enqueue_incomplete(generation.id, clock(), failed=failed)
     stores.queue.notify()
     return {"removed": len(found.unfit), "placed": len(placed), "to_embed": len(lost), "marked": len(found.unmarked)}
 

@@ -77,19 +77,23 @@ class Verifier:
             return self._conclude(look, root, found)
 
     def verify_lightly(self) -> Verdict | None:
-        """A light look, and repairs, on the embed lane; None = somebody is looking already, and more closely."""
+        """A light look, and repairs, on the embed lane; None = somebody is looking already, and more closely.
+
+        Nobody has asked for it, so what has failed is left to the queue: a repair would have it tried again at once,
+        and every time, however often it failed.
+        """
         if not self._turn.acquire(blocking=False):
             return None
         try:
             light = not self.proofs.needs_full_look()
-            look, root = self._look_twice((), live=True, light=light)
+            look, root = self._look_twice((), live=True, light=light, unasked=True)
             found = list(look.drift)
             if look.drift:
                 log.warning("drift_found", **count_kinds(look.drift), repair=True)
                 repair_ledger(self._stores, look.drift, self._clock())
                 if self._stores.semantics.ready() and _is_about_vectors(look.drift):
-                    repair_vectors(self._stores, self._clock)
-                look, root = self._look_twice((), live=True, light=light)
+                    repair_vectors(self._stores, self._clock, failed=False)
+                look, root = self._look_twice((), live=True, light=light, unasked=True)
             return self._conclude(look, root, found)
         finally:
             self._turn.release()
@@ -105,16 +109,18 @@ class Verifier:
 
     # -- looking ------------------------------------------------------------------------------------------
 
-    def _look_twice(self, names: Sequence[str], *, live: bool, light: bool = False) -> tuple[Look, str | None]:
+    def _look_twice(
+        self, names: Sequence[str], *, live: bool, light: bool = False, unasked: bool = False
+    ) -> tuple[Look, str | None]:
         """Drift is what is found both times of a document that did not change in between."""
-        first, root = self._look(names, light=light)
+        first, root = self._look(names, light=light, unasked=unasked)
         if not first.drift or not live:
             return first, root
         if any(entry.store == "ledger" for entry in first.drift):  # the watcher may be about to notice
             time.sleep(_NOTICE_S + 2 * self._settle_s)
-        look, root = self._look(names, light=light)
+        look, root = self._look(names, light=light, unasked=unasked)
         before = {entry.place for entry in first.drift}
-        work = self._stores.queue.work()
+        work = self._stores.queue.work(failed=unasked)
         busy = work.texts | work.vectors
         found, look.drift = look.drift, []
         for entry in found:
@@ -126,12 +132,13 @@ class Verifier:
                 look.drift.append(entry)
         return look, root
 
-    def _look(self, names: Sequence[str], *, light: bool = False) -> tuple[Look, str | None]:
+    def _look(self, names: Sequence[str], *, light: bool, unasked: bool) -> tuple[Look, str | None]:
         stores = self._stores
         whole = not names
         if whole:
             self.proofs.begin_look()
-        look = Look(tuple(names) or tuple(stores.workspaces), self._clock(), whole, stores.queue.work())
+        work = stores.queue.work(failed=unasked)
+        look = Look(tuple(names) or tuple(stores.workspaces), self._clock(), whole, work)
         if light:
             look_lightly(stores, look)
             return look, None

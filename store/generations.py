@@ -164,16 +164,20 @@ class Generations:
             ).fetchone()
         return int(have), int(want)
 
-    def enqueue_incomplete(self, generation: int, now: float, kind: str = "embed") -> int:
-        """Queue a job for each document whose vectors are not the ones that its passages want."""
+    def enqueue_incomplete(self, generation: int, now: float, kind: str = "embed", *, failed: bool = True) -> int:
+        """Queue a job for each document whose vectors are not the ones that its passages want. Those whose job has
+        ``failed`` are tried again at once, or left to the queue."""
         with self._database.write() as sql:
             rows = sql.execute(
                 """
                 SELECT DISTINCT d.workspace, d.path FROM passages p JOIN documents d ON d.id = p.document_id
                  WHERE p.text_hash IS NOT NULL
-                   AND p.id NOT IN (SELECT passage_id FROM vectors WHERE generation = ?)
+                   AND p.id NOT IN (SELECT passage_id FROM vectors WHERE generation = :generation)
+                   AND (:failed OR NOT EXISTS (SELECT 1 FROM jobs j
+                                                WHERE j.key = :kind || ':' || d.workspace || ':' || d.path
+                                                  AND (j.attempts > 0 OR j.state = 'parked')))
                 """,
-                (generation,),
+                {"generation": generation, "kind": kind, "failed": failed},
             ).fetchall()
             for workspace, path in rows:
                 add_job(sql, kind, workspace, path, now, afresh=False)

@@ -82,10 +82,12 @@ def add_job(sql: sqlite3.Connection, kind: str, workspace: str, path: str, now: 
     )
 
 
-def read_work(sql: sqlite3.Connection) -> Work:
-    """What is under way. A job that has failed before is not: what it left undone is for all to see."""
+def read_work(sql: sqlite3.Connection, *, failed: bool = False) -> Work:
+    """What is under way; ``failed``: and what will be tried again."""
     rows = sql.execute(
-        "SELECT kind, workspace, path FROM jobs WHERE state = 'running' OR state = 'queued' AND attempts = 0"
+        "SELECT kind, workspace, path FROM jobs"
+        " WHERE :failed OR state = 'running' OR state = 'queued' AND attempts = 0",
+        {"failed": failed},
     ).fetchall()
     ids: dict[str, set[int]] = {"index": set(), "embed": set()}
     folders = set()

@@ -197,10 +197,11 @@ class Queue:
             rows = sql.execute("SELECT DISTINCT kind FROM jobs WHERE state != 'parked' AND attempts = 0")
             return {row[0] for row in rows}
 
-    def work(self) -> Work:
-        """What is under way. A job that has failed before is not: what it left undone is for all to see."""
+    def work(self, *, failed: bool = False) -> Work:
+        """What is under way. A job that has failed before is not, unless it is asked for: what it left undone is for
+        all to see."""
         with self._database.read() as sql:
-            return read_work(sql)
+            return read_work(sql, failed=failed)
 
     def depths(self) -> dict[tuple[str, str], int]:
         """Jobs not ended, by (kind, state)."""

@@ -23,7 +23,7 @@ from memoryd.daemon.methods import Methods
 from memoryd.jobs.look import Look
 from memoryd.jobs.look_documents import look_at_documents
 from memoryd.jobs.repair import repair_ledger
-from memoryd.store.errors import InvalidParams, ModelMissing
+from memoryd.store.errors import EmbedderRefused, InvalidParams, ModelMissing
 from tests.support.engine import Gate, Memory, ledger_of
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.ledger import check_ledger
@@ -530,6 +530,24 @@ def test_light_look_finds_files_that_no_event_told_of(memory: Memory) -> None:
     verify_on_schedule(memory)
     assert set(memory.found("something new")) == {"memory/new.md"}
     assert memory.found("publish") == []
+
+
+def test_scheduled_look_does_not_repeat_what_has_failed_and_a_repair_does(memory: Memory) -> None:
+    memory.embedder.failure = EmbedderRefused("no such tokens")
+    memory.write("memory/new.md", "Something new.\n")
+    memory.look()
+    (failed,) = memory.live.queue.failures()
+    assert failed.parked
+    run_sql(memory, f"DELETE FROM vectors WHERE document_id = {GOATS}")  # something else is to be put right
+    calls = memory.embedder.document_calls
+    proof = verify_on_schedule(memory)
+    assert (proof["in_sync"], proof["pending"]) == (True, 1)
+    assert memory.live.queue.failures() == [failed]
+    assert memory.embedder.document_calls == calls
+
+    memory.embedder.failure = None
+    assert verify(memory, repair=True)["in_sync"]
+    assert memory.live.queue.failures() == []
 
 
 def test_status_tells_when_it_was_proven_and_what_changed_since(memory: Memory) -> None:

@@ -118,6 +118,22 @@ def test_documents_that_lack_vectors_are_queued(ledger: Ledger, generation: Gene
     assert [job.path for job in ledger.queue.claim(["embed"], limit=10)] == ["memory/a.md"]
 
 
+def test_jobs_that_failed_are_left_to_the_queue_where_that_is_asked_for(ledger: Ledger, generation: Generation) -> None:
+    ledger.put(*(make_document(f"memory/{name}.md", f"{name}\n") for name in "abc"))
+    waits, parked, done = ledger.queue.claim(["embed"], limit=3)
+    ledger.queue.retry(waits, run_after=ledger.clock() + 60, reason="busy", hint=None)
+    ledger.queue.park(parked, reason="too long", hint=None)
+    ledger.queue.complete([done])
+    assert ledger.generations.enqueue_incomplete(generation.id, ledger.clock(), failed=False) == 1
+    assert ledger.queue.claim(["embed"], limit=3) == [done]
+    assert {(failure.path, failure.attempts) for failure in ledger.queue.failures()} == {
+        (waits.path, 1),
+        (parked.path, 1),
+    }
+    assert ledger.generations.enqueue_incomplete(generation.id, ledger.clock()) == 3
+    assert {job.path for job in ledger.queue.claim(["embed"], limit=3)} == {waits.path, parked.path}
+
+
 def test_hashes_in_use_are_those_of_passages_that_are_embedded(ledger: Ledger, generation: Generation) -> None:
     ledger.put(make_document("memory/a.md", "one\n", "one\n", "---\n"), make_document("memory/b.md", "two\n"))
     wanted = {each.text_hash for each in ledger.generations.missing(generation.id, [A, B])}
