@@ -42,15 +42,15 @@ def select_hits(
     # Texts are read of as many as are enough unless half of them fall away; of more only where they do.
     size = max(2 * limit + reach, WINDOW if settings.mmr.enabled else 0)
     while True:
-        head = good[:size]
-        rows = read_chunks(sql, [candidate.chunk_id for candidate in head])
+        rows = read_chunks(sql, [candidate.chunk_id for candidate in good[:size]])
+        head = [candidate for candidate in good[:size] if rows[candidate.chunk_id].passages]  # damage may take a text
         kept, duplicates = drop_duplicates(head, {chunk: row.text for chunk, row in rows.items()})
         if settings.mmr.enabled:
             window = {candidate.chunk_id for candidate in good[:WINDOW]}
             count = sum(candidate.chunk_id in window for candidate in kept)
             kept[:count] = _diversify(kept[:count], rows, vectors, settings.mmr.relevance)
         joined = join_neighbours(kept, {chunk: row.span for chunk, row in rows.items()}, reach)
-        if len(head) == len(good) or _is_settled(joined, limit, len(kept) - reach):
+        if size >= len(good) or _is_settled(joined, limit, len(kept) - reach):
             break
         size *= 2
     marker = Marker(query.text)

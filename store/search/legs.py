@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 
 import numpy as np
 
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.search.answer import LegRank, Ranking
-from memoryd.store.search.postings import Postings, add_up, count_chunks, read_newest, read_postings
+from memoryd.store.search.postings import Index, Postings, add_up
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.trigrams import (
@@ -43,8 +44,19 @@ _VISIBLE = """(?1 IS NULL OR c.document_id IN (SELECT value FROM json_each(?1)))
 def words_leg(
     sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
 ) -> Ranking:
-    """BM25 over the word index."""
-    return _match(sql, "chunk_words", query.word_phrases, limit, visible, written, _MOST_WORDS)
+    """BM25 over the word index, phrase by phrase, for each has a weight of its own."""
+    index = Index(sql, "chunk_words")
+    phrases = telling_phrases(count_phrases(index, query.word_phrases, _MOST_WORDS, written), _MOST_WORDS)
+    present = [phrase for phrase in phrases if phrase.having]
+    if not present:
+        return {}
+    if _are_common(present, _MOST_WORDS):
+        newest = _newest(index, present, _MOST_WORDS // 2, visible)
+        found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
+        found = _first(found, limit, visible)
+    else:
+        found = add_up((index.postings(phrase.text), phrase.correction) for phrase in present)
+    return _rank(_best(sql, found, limit, visible), phrases)
 
 
 def trigram_leg(
@@ -53,15 +65,16 @@ def trigram_leg(
     """BM25 over the trigram index, and over the text of the best; a scan where every term is too short for it."""
     if not query.terms:
         return _scan(sql, query, limit, visible)
-    index, texts = "chunks_fts", dict(zip(query.phrases, query.terms, strict=True))
-    phrases = telling_phrases(count_phrases(sql, index, query.phrases, _MOST_TERMS, written), _MOST_TERMS)
+    index, asked = Index(sql, "chunks_fts"), query.phrases
+    phrases = telling_phrases(count_phrases(index, asked, _MOST_TERMS, written), _MOST_TERMS)
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
         return {}
     if common := _are_common(present, _MOST_TERMS):
-        having = _newest(sql, index, present, _MOST_TERMS // 3, visible)
+        having = _newest(index, present, _MOST_TERMS // 3, visible)
     else:
-        having = [read_presence(sql, index, phrase.text) for phrase in present]
+        having = [read_presence(index, phrase.text) for phrase in present]
+    texts = dict(zip(asked, query.terms, strict=True))
     terms = [Term(texts[phrase.text], phrase, each) for phrase, each in zip(present, having, strict=True)]
     terms = [term for term in terms if len(term.having.chunks)]
     if not terms:
@@ -78,31 +91,14 @@ def trigram_leg(
         known = set(reading.chunks)
         reading = reading.and_of(read_terms(sql, [chunk for chunk in more if chunk not in known], terms))
         parts = true_parts(reading, terms)
-    scored, counted = score_chunks(sql, index, best, reading, terms, parts)
+    scored, counted = score_chunks(index, best, reading, terms, parts)
     absent = [phrase for phrase in phrases if not phrase.having]
     return _rank(scored[:limit], [*absent, *counted])
 
 
 def _is_word(sql: sqlite3.Connection, term: str) -> bool:
     """Whether the word index knows a term, and finds it wherever it stands as a word."""
-    return count_chunks(sql, "chunk_words", f'"{term.replace(chr(34), "")}"', 1) > 0
-
-
-def _match(
-    sql: sqlite3.Connection, index: str, texts: Sequence[str], limit: int, visible: Visible, written: Written, most: int
-) -> Ranking:
-    """BM25, phrase by phrase, for each has a weight of its own."""
-    phrases = telling_phrases(count_phrases(sql, index, texts, most, written), most)
-    present = [phrase for phrase in phrases if phrase.having]
-    if not present:
-        return {}
-    if _are_common(present, most):
-        newest = _newest(sql, index, present, most // 2, visible)
-        found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
-        found = _first(found, limit, visible)
-    else:
-        found = add_up((read_postings(sql, index, phrase.text), phrase.correction) for phrase in present)
-    return _rank(_best(sql, found, limit, visible), phrases)
+    return Index(sql, "chunk_words").count(f'"{term.replace(chr(34), "")}"', 1) > 0
 
 
 def _are_common(phrases: Sequence[Phrase], most: int) -> bool:
@@ -115,15 +111,13 @@ def _rank(best: Iterable[tuple[int, float]], phrases: Sequence[Phrase]) -> Ranki
     return {chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(best, start=1)}
 
 
-def _newest(
-    sql: sqlite3.Connection, index: str, phrases: Sequence[Phrase], most: int, visible: Visible
-) -> list[Postings]:
+def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible) -> list[Postings]:
     """Of a question that has nothing but common phrases, those that each chunk has, in the newest part of the memory.
 
     It reaches as far back as all of them are known to stand or not. A phrase counts as if it stood once in a chunk of
     the usual length.
     """
-    postings = [read_newest(sql, index, phrase.text, most, visible.documents) for phrase in phrases]
+    postings = [index.newest(phrase.text, most, visible.documents) for phrase in phrases]
     since = max((int(each.chunks[0]) for each in postings if len(each.chunks) == most), default=0)
     return [each.since(since) for each in postings]
 
@@ -143,13 +137,26 @@ def _best(sql: sqlite3.Connection, found: Postings, limit: int, visible: Visible
     while start < len(chunks) and len(best) < limit:
         end = int(np.searchsorted(losses, losses[min(end, len(chunks)) - 1], side="right"))  # with all its equals
         loss = dict(zip(chunks[start:end].tolist(), losses[start:end].tolist(), strict=True))
-        rows = sql.execute(
-            f"SELECT c.id, c.key FROM json_each(?3) wanted JOIN chunks c ON c.id = wanted.value WHERE {_VISIBLE}",  # noqa: S608 - a constant
-            (*_bounds(visible), json.dumps(list(loss))),
-        )
-        best += sorted((loss[chunk], key, chunk) for chunk, key in rows)
+        keys = _keys(sql, loss, visible)
+        best += sorted((loss[chunk], key, chunk) for chunk, key in keys.items())
         start, end = end, len(chunks)
     return [(chunk, -score) for score, _, chunk in best[:limit]]
+
+
+def _keys(sql: sqlite3.Connection, loss: Mapping[int, float], visible: Visible) -> dict[int, str]:
+    """The keys of those that are visible; where nothing is hidden they are read of equals alone."""
+    keys: dict[int, str] = {}
+    asked = list(loss)
+    if visible == Visible():
+        keys, shared = dict.fromkeys(loss, ""), Counter(loss.values())
+        asked = [chunk for chunk, each in loss.items() if shared[each] > 1]
+    if asked:
+        rows = sql.execute(
+            f"SELECT c.id, c.key FROM json_each(?3) wanted JOIN chunks c ON c.id = wanted.value WHERE {_VISIBLE}",  # noqa: S608 - a constant
+            (*_bounds(visible), json.dumps(asked)),
+        )
+        keys |= dict(rows.fetchall())
+    return keys
 
 
 def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:

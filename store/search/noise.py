@@ -17,6 +17,7 @@ from functools import lru_cache
 
 _ONE_SCRIPT = {"cjk", "hiragana", "katakana", "katakana-hiragana", "ideographic"}  # Japanese is written in all of them
 HAN = "han"
+LATIN = "latin"
 NOISE_VERSION = 6  # raise it when noise is measured differently
 
 
@@ -41,6 +42,8 @@ def script_of(text: str) -> str:
 
 def count_letters(text: str) -> Counter[str]:
     """The letters of a text by script."""
+    if text.isascii():
+        return Counter({LATIN: letters} if (letters := sum(map(str.isalpha, text))) else {})
     return Counter(_script(character) for character in text if character.isalpha())
 
 

@@ -167,7 +167,10 @@ def _bring_keywords(
             with watch.stage(leg):
                 rankings[leg] = bring(sql, keywords, settings.candidates, visible, written)
     chunks = {chunk for ranking in rankings.values() for chunk in ranking}
-    return _Brought(rankings, passages_of(sql, chunks) if by_meaning else None, read_dates(sql, chunks))
+    dates = read_dates(sql, chunks)
+    if len(dates) < len(chunks):  # an index that is out of step names what is gone
+        rankings = {leg: {chunk: r[chunk] for chunk in r if chunk in dates} for leg, r in rankings.items()}
+    return _Brought(rankings, passages_of(sql, dates) if by_meaning else None, dates)
 
 
 @contextmanager

@@ -48,56 +48,60 @@ class Kept:
     places: int = 0
 
 
-def count_chunks(sql: sqlite3.Connection, index: str, phrase: str, end: int) -> int:
-    """How many chunks have the phrase, counted up to ``end``; -1 = to the last."""
-    counts = _kept(sql, index).counts
-    if (phrase, end) not in counts:
-        if len(counts) >= _MOST_COUNTS:
-            counts.clear()
-        query = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT ?)"  # noqa: S608 - a constant
-        counts[phrase, end] = sql.execute(query, (phrase, end)).fetchone()[0]
-    return counts[phrase, end]
+class Index:
+    """One of FTS5's tables in the snapshot that a query reads: what is kept of it is looked for once."""
 
+    def __init__(self, sql: sqlite3.Connection, name: str) -> None:
+        self.sql, self.name = sql, name
+        self._kept = _kept(sql, name)
+        # From the record that FTS5 keeps of it, a varint each, the tokens by column: counting would read it all.
+        row = sql.execute(f"SELECT block FROM {name}_data WHERE id = 1").fetchone()  # noqa: S608 - a constant
+        self.chunks, *tokens = read_varints(row[0]) if row and row[0] else (0,)
+        self.usual = max(1.0, sum(tokens) / max(1, self.chunks))  # tokens of a chunk, on average
 
-def read_postings(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
-    """Of every chunk that has the phrase."""
-    query = f"SELECT rowid, -bm25({index}) FROM {index} WHERE {index} MATCH ?"  # noqa: S608 - a constant
-    return keep_postings(sql, index, phrase, lambda: _make(sql.execute(query, (phrase,)).fetchall()))
+    def count(self, phrase: str, end: int) -> int:
+        """How many chunks have the phrase, counted up to ``end``; -1 = to the last."""
+        counts = self._kept.counts
+        if (phrase, end) not in counts:
+            if len(counts) >= _MOST_COUNTS:
+                counts.clear()
+            query = f"SELECT count(*) FROM (SELECT 1 FROM {self.name} WHERE {self.name} MATCH ? LIMIT ?)"  # noqa: S608 - a constant
+            counts[phrase, end] = self.sql.execute(query, (phrase, end)).fetchone()[0]
+        return counts[phrase, end]
 
+    def postings(self, phrase: str) -> Postings:
+        """Of every chunk that has the phrase."""
+        query = f"SELECT rowid, -bm25({self.name}) FROM {self.name} WHERE {self.name} MATCH ?"  # noqa: S608 - a constant
+        return self.keep(phrase, lambda: _make(self.sql.execute(query, (phrase,)).fetchall()))
 
-def keep_postings(sql: sqlite3.Connection, index: str, phrase: str, read: Callable[[], Postings]) -> Postings:
-    """What ``read`` tells of every chunk that has the phrase, unless it is known."""
-    return _keep(_kept(sql, index), (phrase, -1), read)
+    def keep(self, phrase: str, read: Callable[[], Postings], most: int = -1) -> Postings:
+        """What ``read`` tells of the chunks that have the phrase, all or so many, unless it is known."""
+        kept, name = self._kept, (phrase, most)
+        postings = kept.postings.pop(name, None)
+        if postings is None:
+            postings = read()
+            kept.places += len(postings.chunks)
+            while kept.postings and kept.places > _MOST_PLACES:
+                kept.places -= len(kept.postings.pop(next(iter(kept.postings))).chunks)
+        kept.postings[name] = postings
+        return postings
 
-
-def read_totals(sql: sqlite3.Connection, index: str) -> tuple[int, int]:
-    """How many chunks an index has, and how many tokens they have together.
-
-    From the record that FTS5 keeps of it, a varint each, the tokens by column: counting would read the whole table.
-    """
-    row = sql.execute(f"SELECT block FROM {index}_data WHERE id = 1").fetchone()  # noqa: S608 - a constant
-    chunks, *tokens = read_varints(row[0]) if row and row[0] else (0,)
-    return chunks, sum(tokens)
-
-
-def read_newest(
-    sql: sqlite3.Connection, index: str, phrase: str, most: int, documents: Collection[int] | None
-) -> Postings:
-    """Of the newest chunks that have the phrase, in these documents if any are named. Each has a score of 1: for its
-    BM25, FTS5 would count all that have it."""
-    # As one value: a row for each of thousands takes Python four times as long as FTS5.
-    newest = (
-        f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {index} WHERE {index} MATCH ?1 {{}}"  # noqa: S608 - a constant
-        " ORDER BY rowid DESC LIMIT ?2)"
-    )
-    if documents is None:
-        query = newest.format("")
-        return _keep(_kept(sql, index), (phrase, most), lambda: _make_alike(sql.execute(query, (phrase, most))))
-    # The plus keeps SQLite from asking FTS5 for one chunk after the other.
-    query = newest.format(
-        "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?3)))"
-    )
-    return _make_alike(sql.execute(query, (phrase, most, json.dumps(list(documents)))))
+    def newest(self, phrase: str, most: int, documents: Collection[int] | None) -> Postings:
+        """Of the newest chunks that have the phrase, in these documents if any are named. Each has a score of 1: for
+        its BM25, FTS5 would count all that have it."""
+        # As one value: a row for each of thousands takes Python four times as long as FTS5.
+        newest = (
+            f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {self.name} WHERE {self.name} MATCH ?1 {{}}"  # noqa: S608 - a constant
+            " ORDER BY rowid DESC LIMIT ?2)"
+        )
+        if documents is None:
+            query = newest.format("")
+            return self.keep(phrase, lambda: _make_alike(self.sql.execute(query, (phrase, most))), most)
+        # The plus keeps SQLite from asking FTS5 for one chunk after the other.
+        query = newest.format(
+            "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?3)))"
+        )
+        return _make_alike(self.sql.execute(query, (phrase, most, json.dumps(list(documents)))))
 
 
 def _make_alike(newest: sqlite3.Cursor) -> Postings:
@@ -110,17 +114,6 @@ def _make_alike(newest: sqlite3.Cursor) -> Postings:
 def _make(rows: Sequence[tuple[int, float]]) -> Postings:
     chunks, scores = zip(*rows, strict=True) if rows else ((), ())
     return Postings(np.array(chunks, np.int64), np.array(scores, np.float64))
-
-
-def _keep(kept: Kept, name: tuple[str, int], read: Callable[[], Postings]) -> Postings:
-    postings = kept.postings.pop(name, None)
-    if postings is None:
-        postings = read()
-        kept.places += len(postings.chunks)
-        while kept.postings and kept.places > _MOST_PLACES:
-            kept.places -= len(kept.postings.pop(next(iter(kept.postings))).chunks)
-    kept.postings[name] = postings
-    return postings
 
 
 def add_up(postings: Iterable[tuple[Postings, float]]) -> Postings:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from memoryd.store.folding import is_unspaced
 from memoryd.store.search.noise import script_of
-from memoryd.store.search.postings import count_chunks, read_totals
+from memoryd.store.search.postings import Index
 from memoryd.store.search.query import KeywordQuery
 
 
@@ -59,18 +59,16 @@ class Phrase:
         return self.weight / max(_LEAST, math.log((self.chunks - self.having + 0.5) / (self.having + 0.5)))
 
 
-def count_phrases(
-    sql: sqlite3.Connection, index: str, texts: Sequence[str], most: int, written: Written = ANYHOW
-) -> list[Phrase]:
+def count_phrases(index: Index, texts: Sequence[str], most: int, written: Written = ANYHOW) -> list[Phrase]:
     """How many chunks have each phrase. Those that more than ``most`` have are counted no further."""
-    chunks, _ = read_totals(sql, index)
-    return [make_phrase(text, count_chunks(sql, index, text, most + 1), chunks, written) for text in texts]
+    return [make_phrase(text, index.count(text, most + 1), index.chunks, written) for text in texts]
 
 
 def unknown_words(sql: sqlite3.Connection, query: KeywordQuery) -> list[str]:
     """The query's words that no chunk has. Of scripts without spaces none: what is asked for there are pairs."""
+    index = Index(sql, "chunk_words")
     asked = zip(query.words, query.word_phrases, strict=True)
-    return [word for word, text in asked if not is_unspaced(word) and not count_chunks(sql, "chunk_words", text, 1)]
+    return [word for word, text in asked if not is_unspaced(word) and not index.count(text, 1)]
 
 
 def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) -> Phrase:
@@ -81,6 +79,8 @@ def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) 
 def _grammar(text: str) -> float:
     """The part of a phrase that is hiragana: Japanese writes what it talks about in other signs, and endings and
     particles in these. A question has so many of them that together they would outweigh what it is about."""
+    if text.isascii():
+        return 0.0
     letters = [letter for letter in text if letter.isalpha()]
     return sum("\u3041" <= letter <= "\u309f" for letter in letters) / len(letters) if letters else 0.0
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryd.store.folding import fold
-from memoryd.store.search.postings import Postings, Scores, keep_postings, read_totals
+from memoryd.store.search.postings import Index, Postings, Scores
 from memoryd.store.search.rarity import Phrase
 from memoryd.store.varints import add_varints
 
@@ -67,19 +67,20 @@ def doubtful_terms(parts: Sequence[float], terms: Sequence[Term]) -> list[Term]:
     return [term for term, part in zip(terms, parts, strict=True) if part < _DOUBTFUL]
 
 
-def read_presence(sql: sqlite3.Connection, index: str, phrase: str) -> Postings:
+def read_presence(index: Index, phrase: str) -> Postings:
     """Of every chunk that has the trigrams: BM25 as if the term stood in it once, by its length."""
 
     def read() -> Postings:
-        rows = sql.execute(
-            f"SELECT sizes.id, sizes.sz FROM {index} CROSS JOIN {index}_docsize sizes ON sizes.id = {index}.rowid"  # noqa: S608 - a constant
-            f" WHERE {index} MATCH ?",
+        name = index.name
+        rows = index.sql.execute(
+            f"SELECT sizes.id, sizes.sz FROM {name} CROSS JOIN {name}_docsize sizes ON sizes.id = {name}.rowid"  # noqa: S608 - a constant
+            f" WHERE {name} MATCH ?",
             (phrase,),
         ).fetchall()
         lengths = add_varints([row[1] for row in rows])
-        return Postings(np.array([row[0] for row in rows], np.int64), _bm25(1.0, lengths, _usual(sql, index)))
+        return Postings(np.array([row[0] for row in rows], np.int64), _bm25(1.0, lengths, index.usual))
 
-    return keep_postings(sql, index, phrase, read)
+    return index.keep(phrase, read)
 
 
 def read_terms(sql: sqlite3.Connection, chunks: Sequence[int], terms: Sequence[Term]) -> Reading:
@@ -106,12 +107,7 @@ def _count_trigrams(text: str) -> int:
 
 
 def score_chunks(
-    sql: sqlite3.Connection,
-    index: str,
-    chunks: Sequence[int],
-    reading: Reading,
-    terms: Sequence[Term],
-    parts: Sequence[float],
+    index: Index, chunks: Sequence[int], reading: Reading, terms: Sequence[Term], parts: Sequence[float]
 ) -> tuple[list[tuple[int, float]], list[Phrase]]:
     """These chunks and those that were read, best first, and the phrases, counted anew. What has none of the terms is
     left out; what was not read is expected to have them as often as the others."""
@@ -119,7 +115,7 @@ def score_chunks(
         replace(term.phrase, having=round(term.phrase.having * part)) for term, part in zip(terms, parts, strict=True)
     ]
     weights = np.array([phrase.weight for phrase in phrases])
-    scores = _bm25(reading.times, reading.lengths[:, None], _usual(sql, index)) @ weights
+    scores = _bm25(reading.times, reading.lengths[:, None], index.usual) @ weights
     found = dict(zip(reading.chunks, scores.tolist(), strict=True))
     if rest := [chunk for chunk in chunks if chunk not in found]:
         expected = _presence([*rest, *reading.chunks], terms) @ (weights * np.array(parts))
@@ -142,9 +138,3 @@ def _presence(chunks: Sequence[int], terms: Sequence[Term]) -> Scores:
 
 def _bm25(times: float | Scores, lengths: Scores, usual: float) -> Scores:
     return times * (_K1 + 1) / (times + _K1 * (1 - _B + _B * lengths / usual))
-
-
-def _usual(sql: sqlite3.Connection, index: str) -> float:
-    """A chunk's length on average, in trigrams."""
-    chunks, trigrams = read_totals(sql, index)
-    return max(1.0, trigrams / max(1, chunks))

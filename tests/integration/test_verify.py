@@ -289,6 +289,16 @@ def test_damage_is_named_and_repaired_without_embedding_anything(memory: Memory,
     assert set(memory.found("northern meadow")) == {"memory/goats.md"}
 
 
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("query", ["ghost running tests", "harbour lamp thistle 胶圈 publish goats"])
+def test_search_answers_whatever_is_damaged(memory: Memory, damage: str, query: str) -> None:
+    harm, _ = DAMAGES[damage]
+    harm(memory)
+    paths = {hit["path"] for hit in memory.search(query, limit=100, min_score=0)["results"]}
+    assert paths
+    assert paths <= TEXTS.keys()
+
+
 # -- what is not drift --------------------------------------------------------------------------------------
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from memoryd.store.search import postings
-from memoryd.store.search.postings import Postings, add_up, read_postings
+from memoryd.store.search.postings import Index, Postings, add_up
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger
 
 
 def read(ledger: Ledger, phrase: str) -> Postings:
     with ledger.database.read() as sql:
-        return read_postings(sql, "chunk_words", phrase)
+        return Index(sql, "chunk_words").postings(phrase)
 
 
 def texts_with(ledger: Ledger, phrase: str) -> set[str]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from memoryd.store.search.postings import Index
 from memoryd.store.search.rarity import (
     Phrase,
     Written,
@@ -16,7 +17,7 @@ from tests.support.ledger import Ledger
 
 def count(ledger: Ledger, *texts: str, most: int = 1000) -> dict[str, int]:
     with ledger.database.read() as sql:
-        return {phrase.text: phrase.having for phrase in count_phrases(sql, "chunk_words", texts, most)}
+        return {phrase.text: phrase.having for phrase in count_phrases(Index(sql, "chunk_words"), texts, most)}
 
 
 def test_chunks_that_have_a_phrase_are_counted(ledger: Ledger) -> None:
@@ -28,7 +29,7 @@ def test_chunks_that_have_a_phrase_are_counted(ledger: Ledger) -> None:
 def test_number_of_all_chunks_is_known(ledger: Ledger, chunks: int) -> None:
     ledger.put(make_document("a.md", *(f"text {number}\n" for number in range(chunks))))
     with ledger.database.read() as sql:
-        assert [phrase.chunks for phrase in count_phrases(sql, "chunk_words", ['"x"'], 10)] == [chunks]
+        assert [phrase.chunks for phrase in count_phrases(Index(sql, "chunk_words"), ['"x"'], 10)] == [chunks]
 
 
 def test_common_phrase_is_counted_no_further_than_needed(ledger: Ledger) -> None:
@@ -50,9 +51,9 @@ def test_counts_follow_every_change_of_the_index(ledger: Ledger) -> None:
 def test_remembered_counts_are_of_one_snapshot(ledger: Ledger) -> None:
     ledger.put(make_document("a.md", "one boat\n"))
     with ledger.database.read() as before:
-        assert count_phrases(before, "chunk_words", ['"boat"'], 10)[0].having == 1
+        assert count_phrases(Index(before, "chunk_words"), ['"boat"'], 10)[0].having == 1
         ledger.put(make_document("b.md", "two boats\n"))
-        assert count_phrases(before, "chunk_words", ['"boat"'], 10)[0].having == 1
+        assert count_phrases(Index(before, "chunk_words"), ['"boat"'], 10)[0].having == 1
     assert count(ledger, '"boat"') == {'"boat"': 2}
 
 
