@@ -20,6 +20,7 @@ from memoryd.daemon.limits import Limits
 from memoryd.daemon.logs import configure_logs
 from memoryd.daemon.methods import Methods
 from memoryd.daemon.notify import Notifier, listen_fds
+from memoryd.daemon.own_version import own_version
 from memoryd.daemon.paths import Paths
 from memoryd.daemon.reload import LoadConfig, Reload
 from memoryd.daemon.server import Server
@@ -68,7 +69,8 @@ async def serve(config: Config, paths: Paths, load: LoadConfig, when_serving: Wh
         methods.observe(server)
         watchers.follow(engine)  # before the first look at the disk: nothing falls in between
         engine.start()
-        log.info("serving", socket=server.address, workspaces=list(engine.workspaces), pid=os.getpid())
+        workspaces = list(engine.workspaces)
+        log.info("serving", version=own_version(), socket=server.address, workspaces=workspaces, pid=os.getpid())
         notifier.ready(reload.headline())
         heartbeat = Heartbeat(notifier, engine.worker, watchers, server.address)
         beside = [asyncio.ensure_future(heartbeat.beat()), asyncio.ensure_future(_reload_when_asked(reload, hangup))]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from importlib.metadata import version
 from typing import Any
 
 import structlog
 
 from memoryd.daemon.limits import Limits
+from memoryd.daemon.own_version import own_version
 from memoryd.daemon.protocol import KINDS
 from memoryd.daemon.requests import InitializeRequest
 from memoryd.daemon.session import CANCEL
@@ -29,7 +29,7 @@ def introduce(request: InitializeRequest, methods: Iterable[str], limits: Limits
     log.debug("client_introduced", client=request.client and request.client[:100])
     return {
         "name": "memoryd",
-        "version": version("memoryd"),
+        "version": own_version(),
         "protocol_version": PROTOCOL_VERSION,
         "pid": os.getpid(),
         "capabilities": {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from importlib.metadata import version
 from typing import Any
 
 import structlog
@@ -21,6 +20,7 @@ from memoryd.daemon.live_settings import LiveSettings
 from memoryd.daemon.model_methods import ModelMethods
 from memoryd.daemon.monitor import Monitor
 from memoryd.daemon.openrpc import describe
+from memoryd.daemon.own_version import own_version
 from memoryd.daemon.params import parse_params
 from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.requests import (
@@ -116,7 +116,7 @@ class Methods:
 
     async def ping(self, params: Mapping[str, Any]) -> dict[str, Any]:
         parse_params(PingRequest, params)
-        return {"pong": True, "version": version("memoryd"), "pid": os.getpid()}
+        return {"pong": True, "version": own_version(), "pid": os.getpid()}
 
     @again_if_healed
     def status(self, params: Mapping[str, Any]) -> dict[str, Any]:

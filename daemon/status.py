@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.ingest_methods import ingest_status
+from memoryd.daemon.own_version import own_version
 from memoryd.daemon.reloaded import Reloaded
 from memoryd.daemon.server import Server
 from memoryd.daemon.verification import last_proof
@@ -88,7 +88,7 @@ def full_status(
     waits = ("text",) if engine.paused() else ("text", "vectors")
     busy = not engine.is_current() or any(workspace["waiting"][phase] for workspace in workspaces for phase in waits)
     return {
-        "version": version("memoryd"),
+        "version": own_version(),
         "pid": os.getpid(),
         "started_at": _iso(engine.started_at),
         "uptime_s": round(now - engine.started_at, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from memoryd.store.search.answer import Candidate, Lost
@@ -25,11 +26,23 @@ def drop_duplicates(candidates: Sequence[Candidate], texts: Mapping[int, str]) -
     """Of candidates that say the same but for case, the first. ``texts`` is by chunk id."""
     kept: list[Candidate] = []
     lost: list[Lost] = []
+    stripped = {candidate.chunk_id: texts[candidate.chunk_id].strip() for candidate in candidates}
+    shapes = {chunk: _shape(text) for chunk, text in stripped.items()}
+    times = Counter(shapes.values())
     seen: dict[str, int] = {}
     for candidate in candidates:
-        same = seen.setdefault(texts[candidate.chunk_id].casefold().strip(), candidate.chunk_id)
-        if same == candidate.chunk_id:
+        chunk = candidate.chunk_id
+        if times[shapes[chunk]] == 1:  # no other can be the same: taking the case from a text that is not ASCII costs
+            kept.append(candidate)
+            continue
+        same = seen.setdefault(stripped[chunk].casefold(), chunk)
+        if same == chunk:
             kept.append(candidate)
         else:
             lost.append(Lost(candidate, "duplicate", same))
     return kept, lost
+
+
+def _shape(text: str) -> tuple[int, int]:
+    """What is the same of two texts that differ in case alone."""
+    return text.count(" "), text.count("\n")

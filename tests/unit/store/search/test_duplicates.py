@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from memoryd.store.search.answer import Candidate, LegRank, Lost
 from memoryd.store.search.duplicates import drop_duplicates, put_words_first
 
@@ -30,3 +33,14 @@ def test_third_of_three_is_lost_to_the_one_that_stays() -> None:
     kept, lost = drop_duplicates(group, dict.fromkeys((1, 2, 3), "same"))
     assert kept == group[:1]
     assert [(each.candidate.chunk_id, each.by) for each in lost] == [(2, 1), (3, 1)]
+
+
+@given(st.lists(st.text("aAßẞsS \nİi", max_size=5), max_size=8))
+def test_texts_are_the_same_if_nothing_but_case_and_space_around_them_differs(texts: list[str]) -> None:
+    candidates = [candidate(chunk, 0.5) for chunk in range(len(texts))]
+    kept, lost = drop_duplicates(candidates, dict(enumerate(texts)))
+    first: dict[str, int] = {}
+    for chunk, text in enumerate(texts):
+        first.setdefault(text.casefold().strip(), chunk)
+    assert [each.chunk_id for each in kept] == list(first.values())
+    assert all(first[texts[each.candidate.chunk_id].casefold().strip()] == each.by for each in lost)
