@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryd.store.kernels import products
-from memoryd.store.precision import Precision, Small, enlarge, scales, shrink
+from memoryd.store.precision import Precision, Small, enlarge, restore, scales, shrink, steps
 from memoryd.store.protocols import Match, Vectors
 from memoryd.store.row_file import RowFile
 from memoryd.store.sketches import Sketches
@@ -76,15 +76,17 @@ class Mirror:
 
     # -- writing ------------------------------------------------------------------------------------------
 
-    def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
+    def upsert(self, ids: Sequence[int], documents: Sequence[int], vectors: Vectors | Small) -> None:
+        """``vectors``: also in the 8 bits that they are kept in, if they are."""
         if not len(ids):
             return
         small = shrink(vectors)
-        if self._whole is None:
-            vectors = enlarge(small)
-        steps = scales(vectors)
-        lost = vectors - small * steps[:, None]
-        errors = np.sqrt(np.einsum("ij,ij->i", lost, lost))
+        step, error = steps(small), np.zeros(len(small), np.float32)
+        if self._whole is not None:
+            vectors = restore(vectors)
+            step = scales(vectors)
+            lost = vectors - small * step[:, None]
+            error = np.sqrt(np.einsum("ij,ij->i", lost, lost))
         if self._sketches is None and len(self._rows) + len(ids) > self._exact_rows:
             self._sketch_all(small)
         sketches = self._sketches.sketch(small) if self._sketches else None
@@ -93,11 +95,11 @@ class Mirror:
             self._reserve(len(self._rows))
             self._ids[rows] = ids
             self._documents[rows] = [self._places.setdefault(each, len(self._places)) for each in documents]
-            self._small[rows], self._scales[rows], self._errors[rows] = small, steps, errors
+            self._small[rows], self._scales[rows], self._errors[rows] = small, step, error
             if self._sketches and sketches is not None:
                 self._sketches.write(rows, sketches)
             if self._whole is not None:
-                self._whole.write(rows, vectors)
+                self._whole.write(rows, restore(vectors))
 
     def delete(self, ids: Collection[int]) -> None:
         """Fill each hole with the last row, so that the matrix stays dense."""

@@ -20,12 +20,14 @@ _MOST: Final = 127
 _LENGTH_TOLERANCE: Final = 1e-3  # of a vector of length 1, in float32
 
 
-def shrink(vectors: Vectors) -> Small:
+def shrink(vectors: Vectors | Small) -> Small:
     """Each row's largest number becomes 127. The same vector gives the same numbers wherever it stands."""
+    if vectors.dtype == np.int8:
+        return np.asarray(vectors, np.int8)
     return np.asarray(np.rint(vectors / scales(vectors)[:, None]), np.int8)
 
 
-def scales(vectors: Vectors) -> Vectors:
+def scales(vectors: Vectors | Small) -> Vectors:
     """What one step of a row's 8 bits stands for."""
     largest = np.abs(vectors).max(axis=1, initial=0.0)
     return np.where(largest > 0, largest, 1).astype(np.float32) / np.float32(_MOST)
@@ -34,9 +36,18 @@ def scales(vectors: Vectors) -> Vectors:
 def enlarge(small: Small) -> Vectors:
     """Rows of 8 bits as vectors of length 1; shrunk again they are the same rows."""
     vectors = small.astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    vectors /= np.maximum(lengths, 1)[:, None]
+    vectors /= _lengths(vectors)[:, None]
     return vectors
+
+
+def steps(small: Small) -> Vectors:
+    """What one step of rows of 8 bits stands for, as vectors of length 1."""
+    return np.asarray(1 / _lengths(small.astype(np.float32)), np.float32)
+
+
+def _lengths(vectors: Vectors) -> Vectors:
+    """At least 1: a vector that is none stays as it is."""
+    return np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), np.float32(1))
 
 
 def restore(kept: Vectors | Small) -> Vectors:

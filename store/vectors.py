@@ -36,7 +36,7 @@ from memoryd.store.lance import (
 )
 from memoryd.store.mirror import Mirror, near
 from memoryd.store.place import VectorPlace, as_place
-from memoryd.store.precision import Precision, are_sound, restore
+from memoryd.store.precision import Precision, Small, are_sound
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.sqlite_file import OnDamage, ignore_damage
@@ -341,7 +341,7 @@ class LanceVectors:
             kept = kept_numbers(rows, self._dimension)
             if not are_sound(kept).all():
                 raise damaged(self._path, "it holds vectors that were never written")
-            _reflect(mirror, rows["id"].to_pylist(), rows["document"].to_pylist(), restore(kept))
+            _reflect(mirror, rows["id"].to_pylist(), rows["document"].to_pylist(), kept)
         self._in_doubt = False
         return mirror
 
@@ -359,7 +359,7 @@ class LanceVectors:
             raise
 
 
-def _reflect(mirror: Mirror, ids: Sequence[int], documents: Sequence[int], vectors: Vectors) -> None:
+def _reflect(mirror: Mirror, ids: Sequence[int], documents: Sequence[int], vectors: Vectors | Small) -> None:
     """Few rows at a time: what they are reckoned into then fits into the processor's cache, and takes half the time."""
     for start in range(0, len(ids), _MIRRORED_ROWS):
         end = start + _MIRRORED_ROWS
