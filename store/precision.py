@@ -47,7 +47,7 @@ def steps(small: Small) -> Vectors:
 
 def _lengths(vectors: Vectors) -> Vectors:
     """At least 1: a vector that is none stays as it is."""
-    return np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), np.float32(1))
+    return np.asarray(np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), 1), np.float32)
 
 
 def restore(kept: Vectors | Small) -> Vectors:
