@@ -67,8 +67,10 @@ class Sketches:
         unpacked = np.empty((_TOGETHER, sketches.shape[1]), np.uint8)
         for block, those in zip(blocks.tolist(), np.split(order, starts[1:]), strict=True):
             packed = self._faiss.swig_ptr(self._blocks[block])
-            self._packer.unpack_all(packed, self._faiss.swig_ptr(unpacked))
-            unpacked[rows[those] % _TOGETHER] = sketches[those]
+            places = rows[those] % _TOGETHER
+            if len(set(places.tolist())) < _TOGETHER:  # the others of the block stay as they are
+                self._packer.unpack_all(packed, self._faiss.swig_ptr(unpacked))
+            unpacked[places] = sketches[those]
             self._packer.pack_all(self._faiss.swig_ptr(unpacked), packed)
 
     def most_alike(self, vector: Vectors, wanted: int, count: int) -> Rows:

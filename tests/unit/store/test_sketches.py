@@ -40,6 +40,15 @@ def test_a_row_that_is_written_again_is_what_it_was_written_as_last() -> None:
     assert all(row in alike(sketches, rows[row], 3, 500) for row in (1, 30, 33, 62, 64, 498))
 
 
+def test_a_row_that_is_written_twice_at_once_leaves_the_others_of_its_block_alone() -> None:
+    rows = small(64)
+    sketches = Sketches(rows)
+    sketches.write(np.arange(64), sketches.sketch(rows))
+    twice = np.array([*range(31), 0])  # as many as a block has, and not its last
+    sketches.write(twice, sketches.sketch(rows[twice]))
+    assert all(row in alike(sketches, rows[row], 3, 64) for row in range(64))
+
+
 def test_of_rows_beyond_the_count_nothing_is_told() -> None:
     rows = small(100)
     sketches = Sketches(rows)
