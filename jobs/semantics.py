@@ -16,6 +16,7 @@ from pathlib import Path
 
 import structlog
 
+from memoryd.jobs.departures import Departures
 from memoryd.jobs.embedders.sleeper import Nap
 from memoryd.jobs.heal import Cure, Healer
 from memoryd.jobs.meaning import Absence, Choice, Meaning, Models
@@ -24,6 +25,7 @@ from memoryd.jobs.query_vectors import QueryVectors
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.jobs.semantics_status import SemanticsStatus, State, Switching
 from memoryd.jobs.turns import Turns
+from memoryd.jobs.vector_tables import VectorTables
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound, StoreCorrupt
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.place import VectorPlace
@@ -31,12 +33,8 @@ from memoryd.store.precision import Precision
 from memoryd.store.protocols import Clock, Embedder, Hold, VectorIndex
 from memoryd.store.queue import Queue
 from memoryd.store.sqlite_file import ignore_damage
-from memoryd.store.vectors import LanceVectors
 
 log = structlog.get_logger()
-
-_GRACE_S = 30.0  # for queries that were handed out a generation which is no longer searched
-_CLOSE_S = 5.0  # for an embedder to come free
 
 
 class Semantics:
@@ -57,17 +55,16 @@ class Semantics:
         self._queue = queue
         self._clock = clock
         self._healer = healer
-        self._precision = precision
         self._idle_unload_s = idle_unload_s  # without a query or a job, so long a model stays in memory; 0: always
         self._queries = QueryVectors()
-        healer.set_aside = place.set_aside
+        self._tables = VectorTables(place, generations, queue, healer, precision)
         self._changing = threading.RLock()  # of what follows: by the semantics thread, the embed lane, and requests
         self._serving: Meaning | None = None
         self._filling: Meaning | None = None
         self._concluded: Models | None = None  # those that came up, or failed to
         self._trouble: MemorydError | None = None  # why the generation that is wanted cannot be filled
         self._turns = Turns()
-        self._leaving: list[tuple[float, Embedder]] = []  # embedders no longer in use, and when they are closed
+        self._departures = Departures(self._turns)
         self._stop = threading.Event()
         self._again = threading.Event()
         self._status = SemanticsStatus("starting", "memoryd is starting")
@@ -86,7 +83,7 @@ class Semantics:
             self._serving = self._filling = None
             self._set("stopped", reason="memoryd is stopping")
             if free:  # one that is still at work goes with the process
-                for embedder in (*in_use, *(embedder for _, embedder in self._leaving)):
+                for embedder in (*in_use, *self._departures.embedders()):
                     embedder.close()
 
     # -- what can be asked of it --------------------------------------------------------------------------
@@ -263,14 +260,14 @@ class Semantics:
     def find_cure(self, path: Path) -> Cure | None:
         """How damaged vectors are begun anew; None where they are not in use."""
         for meaning in self.in_use():
-            if path == self._table(meaning.generation):
+            if path == self._tables.path_of(meaning.generation):
                 return Cure("vectors", partial(self._begin_index_anew, path))
         return None
 
     def report_damage(self, reason: str) -> None:
         """Have the vectors that are searched begun anew at the lane's next boundary."""
         if self._serving is not None:
-            path = self._table(self._serving.generation)
+            path = self._tables.path_of(self._serving.generation)
             self._healer.report(StoreCorrupt(f"The vector store is given up: {reason}", path=path))
 
     def follow_ledger(self) -> None:
@@ -279,12 +276,12 @@ class Semantics:
             if self._serving is not None:
                 recipe, identity = self._serving.generation.recipe, self._serving.embedder.identity
                 generation = self._generations.activate(identity, self._clock(), recipe)
-                self._serving = replace(self._serving, generation=generation, vectors=self._open_index(generation))
+                self._serving = replace(self._serving, generation=generation, vectors=self._tables.open(generation))
                 self._enqueue("embed", generation)
             if self._filling is not None:
                 recipe, identity = self._filling.generation.recipe, self._filling.embedder.identity
                 generation = self._generations.register(identity, self._clock(), recipe)
-                self._filling = replace(self._filling, generation=generation, vectors=self._open_index(generation))
+                self._filling = replace(self._filling, generation=generation, vectors=self._tables.open(generation))
                 self._enqueue("fill", generation)
         self.retry_now()
 
@@ -292,15 +289,14 @@ class Semantics:
         """Nothing holds a table's files open, and the old mirror answers until the new one is there."""
         with self._changing:
             move_away()
-            tables = {self._table(meaning.generation): meaning for meaning in self.in_use()}
             gone = [
                 meaning
-                for table, meaning in tables.items()
-                if table == path or not (self.place.is_remote or table.exists())
+                for meaning in self.in_use()
+                if self._tables.path_of(meaning.generation) == path or self._tables.is_lost(meaning.generation)
             ]
             for meaning in gone:
                 meaning.vectors.on_damage = ignore_damage  # searches under way meet it still: it is known
-                anew = replace(meaning, vectors=self._open_index(meaning.generation))
+                anew = replace(meaning, vectors=self._tables.open(meaning.generation))
                 if meaning is self._serving:
                     self._serving = anew
                     self._enqueue("embed", meaning.generation)
@@ -351,7 +347,7 @@ class Semantics:
         active = self._generations.active()
         if self._serving is None and active and active.recipe not in ("", models.recipe):
             self._bring_up_former(active, models)
-        self._close_leaving(at_once=True)  # two at most are in memory
+        self._departures.close_due(at_once=True)  # two at most are in memory
         self._set_unless_serving("loading", reason="the model is being loaded")
         embedder = models.load(self._report_progress)
         try:
@@ -423,7 +419,7 @@ class Semantics:
         return embedder
 
     def _meaning(self, generation: Generation, embedder: Embedder) -> Meaning:
-        meaning = Meaning(generation, embedder, self._open_index(generation), self._turns, self._queries)
+        meaning = Meaning(generation, embedder, self._tables.open(generation), self._turns, self._queries)
         if meaning.sleeper:
             meaning.sleeper.on_woken = self._note_woken
             meaning.sleeper.on_lost = lambda error: self._lose(embedder, error)
@@ -450,7 +446,7 @@ class Semantics:
         before = self._serving
         in_use = [each.generation.id for each in (meaning, self._filling) if each]
         self._generations.serve(meaning.generation.id, in_use, self._clock())
-        self._leaving = [entry for entry in self._leaving if entry[1] is not meaning.embedder]
+        self._departures.take_back(meaning.embedder)
         self._serving = meaning
         self._queue.notify()
         self._set("ready")
@@ -466,75 +462,21 @@ class Semantics:
         self._queue.drop("fill")
 
     def _leave(self, embedder: Embedder) -> None:
-        self._leaving.append((time.monotonic() + _GRACE_S, embedder))
+        self._departures.add(embedder)
         self._again.set()
 
     def _give_back(self, due: float | None) -> float | None:
         """What nobody needs: embedders that were left, models that are idle. Returns how long to wait for the next."""
-        self._close_leaving()
-        at = [max(leaves, time.monotonic() + _CLOSE_S) for leaves, _ in self._leaving]
-        at += self._unload_idle() + ([] if due is None else [due])
+        at = self._departures.close_due() + ([] if due is None else [due])
+        if self._idle_unload_s:
+            sleepers = [meaning.sleeper for meaning in self.in_use() if meaning.sleeper]
+            at += self._departures.put_to_sleep(sleepers, self._idle_unload_s)
         return max(0.0, min(at) - time.monotonic()) if at else None
-
-    def _unload_idle(self) -> list[float]:
-        """Returns when the models that are still needed are to be looked at next (monotonic time)."""
-        after = self._idle_unload_s
-        if not after:
-            return []
-        at = []
-        for sleeper in [meaning.sleeper for meaning in self.in_use() if meaning.sleeper]:
-            if (idle := sleeper.idle_s()) is None:
-                continue
-            if idle < after:
-                at.append(time.monotonic() + after - idle)
-                continue
-            with self._turns.last(_CLOSE_S) as free:
-                if not (free and sleeper.sleep(after)):
-                    at.append(time.monotonic() + _CLOSE_S)
-        return at
-
-    def _close_leaving(self, *, at_once: bool = False) -> None:
-        """Close the embedders whose time is over."""
-        for entry in list(self._leaving):
-            if at_once or entry[0] <= time.monotonic():
-                with self._turns.last(_CLOSE_S) as free:
-                    if free:  # one that is at work is closed the next time
-                        self._leaving.remove(entry)
-                        entry[1].close()
-
-    # -- the index ----------------------------------------------------------------------------------------
-
-    def _open_index(self, generation: Generation) -> LanceVectors:
-        """Open the generation's vectors and make the ledger's marks true; a damaged table is begun anew."""
-
-        def open_table() -> tuple[LanceVectors, set[int]]:
-            table = LanceVectors(
-                self.place,
-                generation.fingerprint,
-                generation.dimension,
-                precision=self._precision,
-                on_damage=self._healer.report,
-            )
-            return table, table.ids()
-
-        index, held = self._healer.open("vectors", self._table(generation), open_table)
-        if not held:
-            self._generations.unmark(generation.id, None)
-        else:
-            marked = self._generations.marked(generation.id)
-            self._generations.unmark(generation.id, marked - held)
-            index.delete(held - marked)
-        if index.is_convertible():
-            self._queue.enqueue("maintain", afresh=False)
-        return index
 
     def _enqueue(self, kind: str, generation: Generation) -> int:
         waiting = self._generations.enqueue_incomplete(generation.id, self._clock(), kind)
         self._queue.notify()
         return waiting
-
-    def _table(self, generation: Generation) -> Path:
-        return self.place.table_path(generation.fingerprint)
 
     # -- what status says ---------------------------------------------------------------------------------
 
