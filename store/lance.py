@@ -23,6 +23,7 @@ from memoryd.store.precision import PRECISIONS, Precision, Small, restore, shrin
 from memoryd.store.protocols import Vectors
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.remote_errors import ANEW, translate_remote
+from memoryd.store.vector_ids import Column, Owned, in_order
 
 _CACHE_BYTES = 4 * 2**20  # of each of LanceDB's own caches
 _SCAN_ROWS = 4096
@@ -32,24 +33,35 @@ _PASSING = (errno.EIO, errno.ENOMEM, errno.ENFILE, errno.EMFILE)  # the machine'
 def stored_rows(
     place: VectorPlace | Path, fingerprint: str, dimension: int, *, with_vectors: bool = True
 ) -> Iterator[tuple[list[int], list[int], Vectors | Small]]:
-    """What a generation has stored at this moment, in portions: ids, documents, vectors (or none of them) as kept.
-
-    Reads the files anew, past the mirror and past what an open table remembers. Writes nothing.
-    """
+    """What a generation has stored at this moment, in portions: ids, documents, vectors (or none of them) as kept."""
     place = as_place(place)
     columns = ["id", "document", *(["vector"] if with_vectors else [])]
     with translated_errors(place, fingerprint):
-        if place.folder is not None and not place.folder.is_dir():
-            return
-        database = connect(place)
-        name, is_there = place.choose_table(fingerprint, database.list_tables().tables)
-        if not is_there:
-            return
-        table = database.open_table(name)
-        for rows in table.search().select(columns).to_batches(_SCAN_ROWS):
+        for rows in _stored_batches(place, fingerprint, columns):
             none: Vectors = np.empty((rows.num_rows, 0), np.float32)
             matrix = kept_numbers(rows, dimension) if with_vectors else none
             yield rows["id"].to_pylist(), rows["document"].to_pylist(), matrix
+
+
+def stored_ids(place: VectorPlace | Path, fingerprint: str) -> Owned:
+    """The passages that a generation has vectors of at this moment."""
+    place = as_place(place)
+    columns: dict[str, list[Column]] = {"id": [np.empty(0, np.int64)], "document": [np.empty(0, np.int64)]}
+    with translated_errors(place, fingerprint):
+        for rows in _stored_batches(place, fingerprint, list(columns)):
+            for name, parts in columns.items():
+                parts.append(rows[name].to_numpy(zero_copy_only=False))
+    return in_order(*map(np.concatenate, columns.values()))
+
+
+def _stored_batches(place: VectorPlace, fingerprint: str, columns: list[str]) -> Iterator[Any]:
+    """Reads the files anew, past the mirror and past what an open table remembers. Writes nothing."""
+    if place.folder is not None and not place.folder.is_dir():
+        return
+    database = connect(place)
+    name, is_there = place.choose_table(fingerprint, database.list_tables().tables)
+    if is_there:
+        yield from database.open_table(name).search().select(columns).to_batches(_SCAN_ROWS)
 
 
 def table_path(place: VectorPlace | Path, fingerprint: str) -> Path:

@@ -22,6 +22,7 @@ from memoryd.daemon.config import Workspace
 from memoryd.daemon.methods import Methods
 from memoryd.jobs.look import Look
 from memoryd.jobs.look_documents import look_at_documents
+from memoryd.jobs.look_light import look_lightly
 from memoryd.jobs.repair import repair_ledger
 from memoryd.store.errors import EmbedderRefused, InvalidParams, ModelMissing
 from tests.support.engine import Gate, Memory, ledger_of
@@ -498,6 +499,7 @@ def test_drift_tells_no_word_of_the_notes(memory: Memory) -> None:
 # -- on schedule --------------------------------------------------------------------------------------------
 
 LIGHT = [
+    "all passages of a document are lost",
     "trigrams of a chunk are lost",
     "words of a chunk are lost",
     "a keyword row has no chunk",
@@ -532,6 +534,14 @@ def test_light_look_repairs_what_ids_and_counts_show(memory: Memory, damage: str
     assert proof["light"]
     assert proof["root"] is None
     assert verify(memory)["root"] == before
+
+
+def test_light_look_at_what_is_in_step_reads_no_passage(memory: Memory) -> None:
+    look = Look(("notes",), 0.0, True, memory.live.queue.work())
+    look_lightly(memory.live.stores, look)
+    assert look.drift == []
+    assert look.vectors == len(memory.live.semantics.index().ids()) > 0
+    assert look.wanted == {}
 
 
 def test_light_look_finds_files_that_no_event_told_of(memory: Memory) -> None:
