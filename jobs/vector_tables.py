@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from memoryd.jobs.heal import Healer
 from memoryd.store.generations import Generation, Generations
+from memoryd.store.lance import stored_ids
 from memoryd.store.place import VectorPlace
 from memoryd.store.precision import Precision
 from memoryd.store.queue import Queue
+from memoryd.store.vector_ids import Column
 from memoryd.store.vectors import LanceVectors
 
 
@@ -33,7 +37,7 @@ class VectorTables:
     def open(self, generation: Generation) -> LanceVectors:
         """Open the generation's vectors and make the ledger's marks true; a damaged table is begun anew."""
 
-        def open_table() -> tuple[LanceVectors, set[int]]:
+        def open_table() -> tuple[LanceVectors, Column]:
             table = LanceVectors(
                 self._place,
                 generation.fingerprint,
@@ -41,15 +45,15 @@ class VectorTables:
                 precision=self._precision,
                 on_damage=self._healer.report,
             )
-            return table, table.ids()
+            return table, stored_ids(self._place, generation.fingerprint).passages
 
         index, held = self._healer.open("vectors", self.path_of(generation), open_table)
-        if not held:
+        if not len(held):
             self._generations.unmark(generation.id, None)
         else:
             marked = self._generations.marked(generation.id)
-            self._generations.unmark(generation.id, marked - held)
-            index.delete(held - marked)
+            self._generations.unmark(generation.id, np.setdiff1d(marked, held).tolist())
+            index.delete(np.setdiff1d(held, marked).tolist())
         if index.is_convertible():
             self._queue.enqueue("maintain", afresh=False)
         return index

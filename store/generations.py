@@ -10,6 +10,7 @@ from memoryd.store.database import Database
 from memoryd.store.failpoints import failpoint
 from memoryd.store.job_rows import add_job
 from memoryd.store.model import EmbedderIdentity, document_id
+from memoryd.store.vector_ids import Column, marked_ids
 
 _GENERATION = "SELECT id, fingerprint, model, dimension, recipe, created_at, retired_at FROM generations"
 
@@ -264,10 +265,10 @@ class Generations:
             failpoint("generation.unmark.before")
         failpoint("generation.unmark.after")
 
-    def marked(self, generation: int) -> set[int]:
+    def marked(self, generation: int) -> Column:
         """The passages whose vectors LanceDB holds, as far as the ledger knows."""
         with self._database.read() as sql:
-            return {row[0] for row in sql.execute("SELECT passage_id FROM vectors WHERE generation = ?", (generation,))}
+            return marked_ids(sql, generation).passages
 
     def hashes(self, passages: Sequence[int]) -> dict[int, bytes]:
         """Of which text each of these passages wants the vector."""

@@ -448,7 +448,7 @@ def test_document_that_is_split_again_keeps_its_vectors_until_the_new_ones_are_t
         totals = engine.documents.totals("notes", engine.semantics.serving().generation.id)
         assert totals.vectors == totals.passages > 1
         assert ledger_of(engine)["jobs"] == []
-        assert engine.semantics.index().ids() == set(engine.generations.marked(totals_id(engine)))
+        assert engine.semantics.index().ids() == set(engine.generations.marked(totals_id(engine)).tolist())
 
 
 class Looking(Documents):
@@ -475,7 +475,9 @@ def test_document_that_is_split_again_has_its_vectors_the_moment_its_rows_are_re
 
         def look() -> None:
             wanted = engine.generations.missing(-1, [("notes", "memory/a.md")])  # of no generation: all
-            marked = {each.passage_id for each in wanted} & engine.generations.marked(meaning.generation.id)
+            marked = {each.passage_id for each in wanted} & set(
+                engine.generations.marked(meaning.generation.id).tolist()
+            )
             held.append(({each.passage_id for each in wanted}, marked & meaning.vectors.ids()))
 
         documents = Looking(engine.database)
