@@ -92,8 +92,18 @@ def _stop_while_it_embeds(folder: Path) -> None:
     memory = Memory(folder, gate)
     memory.write("memory/long.md", "\n\n".join(f"Paragraph {number} of many. " + "On. " * 90 for number in range(9)))
     with memory.running() as engine:
-        assert gate.entered.acquire(timeout=60)
+        while True:  # the short notes may come before the long one, and by themselves: of these none is left to go back
+            assert gate.entered.acquire(timeout=60)
+            if _is_in_hand(engine, "memory/long.md"):
+                break
+            gate.passes.release()
         threading.Thread(target=lambda: engine.queue.wait_until(engine.worker.stopping) and gate.open()).start()
+
+
+def _is_in_hand(engine: Engine, path: str) -> bool:
+    with engine.database.read() as sql:
+        running = sql.execute("SELECT path FROM jobs WHERE kind = 'embed' AND state = 'running'").fetchall()
+    return (path,) in running
 
 
 def live_until_killed(folder: Path, points: str, root: str) -> int | None:
