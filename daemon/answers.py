@@ -97,6 +97,8 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
             "decay": round(candidate.decay, 4),
             "age_days": candidate.age_days,
         }
+        if candidate.best:
+            result["explain"]["passage"] = {"share": round(candidate.best.share, 4), "part": candidate.best.part}
         if candidate.rerank:
             result["explain"]["rerank"] = {
                 "score": round(candidate.rerank.score, 3),

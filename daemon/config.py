@@ -276,7 +276,7 @@ class Search:
     limit: int = field(default=6, metadata=about("Hits returned unless the caller asks otherwise.", 1, 100))
     min_score: float = field(default=0.05, metadata=about("Hits that score less are left out; 0: none.", 0, 1))
     abstain: float = field(
-        default=0.08,
+        default=0.1,
         metadata=about(
             "If even the best candidate is less relevant, the answer is empty and says why; 0: never. "
             "A query with a min_score of its own is not held to it.",
@@ -290,6 +290,15 @@ class Search:
         metadata=about("weighted adds up how well each leg matches, rrf its ranks.", choices=("weighted", "rrf")),
     )
     adaptive: bool = field(default=True, metadata=about("Weigh the legs query by query; false: by the weights alone."))
+    concentration: float = field(
+        default=0.3,
+        metadata=about(
+            "Part of a score that is what the best passage of a chunk has of the query by itself; 0: none. "
+            "With weighted fusion alone.",
+            0,
+            1,
+        ),
+    )
     rrf_k: int = field(
         default=10, metadata=about("The k of reciprocal rank fusion; smaller favours the top ranks.", 1, 1000)
     )

@@ -172,6 +172,7 @@ def search_settings(config: Search) -> SearchSettings:
         fusion="rrf" if config.fusion == "rrf" else "weighted",
         adaptive=config.adaptive,
         weights=asdict(config.weights),
+        concentration=config.concentration,
         rrf_k=config.rrf_k,
         decay=Decay(config.decay.half_life_days, config.decay.strength, config.decay.nearly),
         mmr=Mmr(config.mmr.enabled, config.mmr.relevance),

@@ -82,6 +82,11 @@ class LegRank(TypedDict):
     share: Annotated[float, "Of what a perfect match would score, 0 to 1."]
 
 
+class BestPassage(TypedDict):
+    share: Annotated[float, "Of the query, what the chunk's best passage has by words and meaning together, 0 to 1."]
+    part: Annotated[float, "Of the fused score that is this share; the legs are the rest (search.concentration)."]
+
+
 class Mmr(TypedDict):
     place: int
     similarity: float
@@ -106,6 +111,7 @@ class HitExplanation(TypedDict):
     relevance: float
     decay: float
     age_days: int | None
+    passage: NotRequired[BestPassage]
     rerank: NotRequired[Rerank]
     newer: NotRequired[Newer]
     mmr: NotRequired[Mmr]

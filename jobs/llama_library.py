@@ -22,10 +22,6 @@ _log_callback: Any = None  # llama.cpp keeps the bare pointer: this reference ke
 def load_llama() -> Any:
     """The library, with its log kept for error messages instead of written to stderr."""
     global _log_callback
-    # Read once, when the library is loaded: how long threads that wait for each other spin before they sleep.
-    # Without end, two of them on two busy cores were five times slower than one; not at all, a query took four
-    # times as long on an idle machine.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     import llama_cpp
 
     if _log_callback is None:

@@ -58,6 +58,7 @@ def variants(default: SearchSettings) -> dict[str, SearchSettings]:
         PLAIN_RRF: replace(default, fusion="rrf", adaptive=False, decay=off, abstain=0.0),
         "adaptive RRF": replace(default, fusion="rrf", adaptive=True),
         "weighted, not adaptive": replace(default, fusion="weighted", adaptive=False),
+        "concentration off": replace(default, concentration=0.0),
         DECAY_OFF: replace(default, decay=off),
         "never silent": replace(default, abstain=0.0),
         "with MMR": replace(default, mmr=Mmr(enabled=True)),

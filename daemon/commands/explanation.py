@@ -23,6 +23,8 @@ def explain_hit(hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> list[str
     """A line for each leg, then how they were made one score, then what else happened to the hit."""
     explain = hit["explain"]
     lines = [_leg(leg, place) for leg, place in explain["legs"].items()]
+    if "passage" in explain:
+        lines.append(_passage(explain["passage"], hit))
     lines.append(
         f"fused {explain['fused']:.2f} → relevance {explain['relevance']:.2f} × decay {explain['decay']:.2f}"
         f" ({_age(explain['age_days'])}) = {explain.get('newer', {}).get('own_score', hit['score']):.2f}"
@@ -65,6 +67,15 @@ def _leg(leg: str, place: dict[str, Any]) -> str:
     return (
         f"{leg:<8} {rank:>4}  {bar(place['share'])}  {place['share']:.2f}"
         f"   {_MEASURES.get(leg, 'score')} {place['score']:.2f}"
+    )
+
+
+def _passage(best: dict[str, Any], hit: dict[str, Any]) -> str:
+    lines = f"{hit['best']['start_line']}-{hit['best']['end_line']}"
+    where = "" if "rerank" in hit["explain"] else f": lines {lines}"  # else those are what the reranker found
+    return (
+        f"{'passage':<8} {'':>4}  {bar(best['share'])}  {best['share']:.2f}"
+        f"   the best by words and meaning{where} ({best['part']:.0%} of fused)"
     )
 
 

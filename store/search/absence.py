@@ -11,7 +11,7 @@ from memoryd.store.search.answer import Absence, Candidate, Hit, Lost, Weight
 _FAR = 0.4  # of what nonsense gets from the vectors: a query that gets less is about nothing that is written here
 _READS = 0.7  # the spread of a script that the model can read: in others its vectors say nothing either way
 _NAMED = 3  # words at most
-_SURER = 2.5  # times as relevant must an answer be to a query that is so far from everything
+_SURER = 2.0  # times as relevant must an answer be to a query that is so far from everything
 
 
 def least_relevance(abstain: float, vector: Weight | None, spread: float) -> float:

@@ -53,6 +53,14 @@ class RerankStep:
     relevance: float = 0.0  # without it
 
 
+class BestPassage(NamedTuple):
+    """The passage of a chunk that has most of the query, by words and meaning together."""
+
+    share: float  # 0..1, of the query
+    ordinal: int
+    part: float = 0.0  # of the chunk's fused score that is this share
+
+
 @dataclass(frozen=True, slots=True)
 class Newer:
     """A candidate that was put before an older one that says alike things."""
@@ -73,6 +81,7 @@ class Candidate(NamedTuple):
     rerank: RerankStep | None = None  # None = nothing of it was read
     newer: Newer | None = None  # None = it stands where its own score puts it
     mmr: MmrStep | None = None  # None = MMR is off, or nothing was chosen before it
+    best: BestPassage | None = None  # None = its passages were not looked at one by one
 
     @property
     def score(self) -> float:

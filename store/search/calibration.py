@@ -10,7 +10,7 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -18,13 +18,17 @@ import numpy as np
 from memoryd.store.database import Database
 from memoryd.store.folding import is_run, split_runs
 from memoryd.store.protocols import VectorIndex, Vectors
+from memoryd.store.search.answer import Ranking
+from memoryd.store.search.chunk_rows import read_chunks
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.legs import trigram_leg, words_leg
-from memoryd.store.search.nearness import seek_passages, vector_leg
-from memoryd.store.search.noise import NOISE_VERSION, Noise, count_letters, noise_record, script_of
-from memoryd.store.search.query import build_query
+from memoryd.store.search.concentration import FOREMOST, find_best_passages, measure_nearness
+from memoryd.store.search.fusion import fuse, weigh_legs
+from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
+from memoryd.store.search.nearness import Sought, seek_passages, vector_leg
+from memoryd.store.search.noise import NOISE_VERSION, PASSAGE, Noise, count_letters, noise_record, script_of
+from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.rarity import Written
-from memoryd.store.search.request import Semantics
+from memoryd.store.search.request import SearchSettings, Semantics
 from memoryd.store.search.visibility import Visible
 
 _SAMPLE = 600  # passages
@@ -135,11 +139,11 @@ def _measure(
     usual: float,
 ) -> Noise:
     index = semantics.index()
+    asked = [(text, semantics.embed_query(text)) for text in nonsense]
     sample = list(index.vectors([passage.id for passage in passages]).values())
     shares: dict[str, list[float]] = {"words": [], "trigram": [], "vector": []}
     chance: list[float] = []
-    for text in nonsense:
-        vector = semantics.embed_query(text)
+    for text, vector in asked:
         chance.extend((np.stack(sample) @ vector).tolist() if sample else [])
         with database.read() as sql:
             for leg, best in _best_shares(sql, index, text, vector, written).items():
@@ -147,12 +151,15 @@ def _measure(
     floor = min(_MOST_FLOOR, max(0.0, fmean(chance))) if chance else 0.0
     levels = {leg: fmean(found) for leg, found in shares.items()}
     levels["vector"] = max(0.0, (levels["vector"] - floor) / (1 - floor))
-    return Noise(
+    noise = Noise(
         {leg: round(min(_MOST, level), 4) for leg, level in levels.items()},
         round(floor, 4),
         written.part,
         round(min(1.0, (1 - floor) / (1 - usual)), 4),
     )
+    with database.read() as sql:
+        passage = fmean(_best_passage(sql, index, text, vector, written, noise) for text, vector in asked)
+    return replace(noise, shares={**noise.shares, PASSAGE: round(min(_MOST, passage), 4)})
 
 
 def _unrelated_cosine(semantics: Semantics) -> float:
@@ -165,14 +172,45 @@ def _unrelated_cosine(semantics: Semantics) -> float:
 def _best_shares(
     sql: sqlite3.Connection, index: VectorIndex, text: str, vector: Vectors, written: Written
 ) -> dict[str, float]:
-    everything, keywords = Visible(), build_query(text)
-    keywords = keywords.without(chance_words(sql, keywords.words))
+    rankings, _ = _ask_legs(sql, index, _without_chance(sql, text), vector, written)
+    return {leg: max((place.share for place in ranking.values()), default=0.0) for leg, ranking in rankings.items()}
+
+
+def _best_passage(
+    sql: sqlite3.Connection, index: VectorIndex, text: str, vector: Vectors, written: Written, noise: Noise
+) -> float:
+    """What a single passage has of a query at best, by words and meaning together."""
+    keywords = _without_chance(sql, text)
+    rankings, sought = _ask_legs(sql, index, keywords, vector, written, noise.floor)
+    weights = weigh_legs(rankings, SearchSettings().weights, noise, fusion="weighted", adaptive=True)
+    candidates = fuse(rankings, {leg: weight.value for leg, weight in weights.items()}, "weighted", 1)
+    rows = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]])
+    words = weigh_words(sql, keywords, written)
+    best = find_best_passages(rows, words, measure_nearness(rows, sought, noise.floor), weights)
+    return max((passage.share for passage in best.values()), default=0.0)
+
+
+def _without_chance(sql: sqlite3.Connection, text: str) -> KeywordQuery:
+    keywords = build_query(text)
+    return keywords.without(chance_words(sql, keywords.words))
+
+
+def _ask_legs(
+    sql: sqlite3.Connection,
+    index: VectorIndex,
+    keywords: KeywordQuery,
+    vector: Vectors,
+    written: Written,
+    floor: float = 0.0,
+) -> tuple[dict[str, Ranking], Sought]:
+    everything = Visible()
+    sought = seek_passages(index, vector, _POOL, everything)
     rankings = {
         "words": words_leg(sql, keywords, _POOL, everything, written),
         "trigram": trigram_leg(sql, keywords, _POOL, everything, written),
-        "vector": vector_leg(sql, seek_passages(index, vector, _POOL, everything), _POOL, everything).ranking,
+        "vector": vector_leg(sql, sought, _POOL, everything, floor=floor).ranking,
     }
-    return {leg: max((place.share for place in ranking.values()), default=0.0) for leg, ranking in rankings.items()}
+    return rankings, sought
 
 
 def _count_chunks(sql: sqlite3.Connection) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 from typing import NamedTuple
 
@@ -37,9 +37,14 @@ class ChunkRow(NamedTuple):
         return "".join(passage.text for passage in self.passages.values())
 
 
-def read_chunks(sql: sqlite3.Connection, ids: Collection[int]) -> dict[int, ChunkRow]:
-    """Chunk id -> what is known of it."""
-    wanted = json.dumps(list(ids))
+def read_chunks(
+    sql: sqlite3.Connection, ids: Collection[int], known: Mapping[int, ChunkRow] | None = None
+) -> dict[int, ChunkRow]:
+    """Chunk id -> what the ledger says of it. ``known``: what was read before of some."""
+    held = {identity: known[identity] for identity in ids if identity in known} if known else {}
+    if len(held) == len(ids):
+        return held
+    wanted = json.dumps([identity for identity in ids if identity not in held])
     rows = sql.execute(
         """
         SELECT c.id, c.key, c.document_id, c.first_passage, c.last_passage, c.heading, c.start_line, c.end_line,
@@ -71,15 +76,14 @@ def read_chunks(sql: sqlite3.Connection, ids: Collection[int]) -> dict[int, Chun
     passages = sql.execute(
         """
         SELECT c.id, p.ordinal, p.id, p.text, p.start_line
-          FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
-          JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
-         ORDER BY p.ordinal
-        """,
+          FROM json_each(?) wanted CROSS JOIN chunks c ON c.id = wanted.value
+         CROSS JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+        """,  # joined in this order, the passages of a chunk come in theirs: by the key of their table
         (wanted,),
     )
-    for chunk, ordinal, *passage in passages:
+    for chunk, ordinal, *passage in passages.fetchall():
         chunks[chunk].passages[ordinal] = PassageRow(*passage)
-    return chunks
+    return chunks | held
 
 
 def read_origin(stated: str | None) -> Origin | None:

@@ -12,6 +12,7 @@ from memoryd.store.search.answer import Candidate
 from memoryd.store.search.request import Decay
 
 Dated = tuple[str | None, int, str | None]
+DATED = "d.date, d.evergreen, CASE d.source WHEN 'facts' THEN json_extract(d.front_matter, '$.decay') END"  # in SQL
 
 
 def age_in_days(written: date | None, today: date, *, evergreen: bool) -> int | None:
@@ -38,13 +39,14 @@ def apply_decay(
 ) -> list[Candidate]:
     """``known``: what was read before of some chunks."""
     dates = dict(known or {})
-    dates |= read_dates(sql, [candidate.chunk_id for candidate in candidates if candidate.chunk_id not in dates])
+    if unread := [candidate.chunk_id for candidate in candidates if candidate.chunk_id not in dates]:
+        dates |= read_dates(sql, unread)
     ages = {dated: _age(*dated, today, decay) for dated in set(dates.values())}
     aged = []
-    for chunk, legs, fused, relevance, _, _, read, *_ in candidates:
-        age, factor = ages[dates[chunk]]
-        aged.append(Candidate(chunk, legs, fused, relevance, factor, age, read))
-    return sorted(aged, key=lambda candidate: -candidate.score)
+    for candidate in candidates:
+        age, factor = ages[dates[candidate.chunk_id]]
+        aged.append(Candidate(*candidate[:4], factor, age, *candidate[6:]))
+    return sorted(aged, key=lambda candidate: -candidate.relevance * candidate.decay)
 
 
 def _age(written: str | None, evergreen: int, named: str | None, today: date, decay: Decay) -> tuple[int | None, float]:
@@ -58,11 +60,10 @@ def _age(written: str | None, evergreen: int, named: str | None, today: date, de
 def read_dates(sql: sqlite3.Connection, chunks: Collection[int]) -> dict[int, Dated]:
     """Of each chunk: when it was written, whether that matters, and of a fact the decay class."""
     rows = sql.execute(
-        """
-        SELECT c.id, d.date, d.evergreen, CASE d.source WHEN 'facts' THEN json_extract(d.front_matter, '$.decay') END
-          FROM json_each(?) wanted
+        f"""
+        SELECT c.id, {DATED} FROM json_each(?) wanted
           JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
-        """,
+        """,  # noqa: S608 - a constant
         (json.dumps(list(chunks)),),
     )
     return {chunk: (written, evergreen, named) for chunk, written, evergreen, named in rows.fetchall()}

@@ -18,6 +18,9 @@ from collections.abc import Mapping, Set
 from heapq import nlargest
 from operator import attrgetter
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memoryd.store.search.answer import Candidate, LegRank, Weight
 from memoryd.store.search.noise import Noise
 from memoryd.store.search.request import Fusion
@@ -105,25 +108,34 @@ def fuse(
     return candidates
 
 
-def calibrate(candidates: list[Candidate], weights: Mapping[str, Weight], fusion: Fusion) -> list[Candidate]:
+def calibrate(
+    candidates: list[Candidate], weights: Mapping[str, Weight], fusion: Fusion, passage: float = 0.0, part: float = 0.0
+) -> list[Candidate]:
     """The same candidates with a relevance that means the same for every query, memory, model and script.
 
     Nonsense scores ``NOISE_SCORE`` at best on average, a perfect match 1, no match 0. Ranks say nothing of that, so
-    with ``rrf`` the best candidate is as relevant as its shares say, and the others in proportion.
+    with ``rrf`` the best candidate is as relevant as its shares say, and the others in proportion. ``passage``:
+    what nonsense has in one passage, which is that part of a score.
     """
     if not candidates:
         return []
     total = sum(weight.value for weight in weights.values())
     noise = sum(weight.value * weight.noise for weight in weights.values()) / total if total > 0 else 0.0
+    noise = (1 - part) * noise + part * passage
     bend = math.log(1 - NOISE_SCORE) / math.log(1 - min(max(noise, 0.02), 0.95)) if noise > 0 else 1.0
     if fusion == "weighted":
-        return [Candidate(chunk, legs, fused, _bent(fused, bend)) for chunk, legs, fused, *_ in candidates]
+        shares = np.array([candidate.fused for candidate in candidates])
+        relevances = _bent(shares, bend).tolist()
+        return [
+            Candidate(chunk, legs, fused, relevance, best=best)
+            for (chunk, legs, fused, *_, best), relevance in zip(candidates, relevances, strict=True)
+        ]
     values = {leg: weight.value for leg, weight in weights.items()}
     rankings = {leg: {c.chunk_id: c.legs[leg] for c in candidates if leg in c.legs} for leg in weights}
-    best = _bent(fuse(rankings, values, "weighted", 1)[0].fused, bend)
+    best = float(_bent(np.array(fuse(rankings, values, "weighted", 1)[0].fused), bend))
     first = candidates[0].fused
     return [candidate._replace(relevance=best * candidate.fused / first) for candidate in candidates]
 
 
-def _bent(share: float, bend: float) -> float:
-    return float(1 - (1 - min(1.0, share)) ** bend)
+def _bent(shares: NDArray[np.float64], bend: float) -> NDArray[np.float64]:
+    return np.asarray(1 - (1 - np.minimum(1.0, shares)) ** bend)

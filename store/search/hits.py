@@ -29,12 +29,14 @@ def select_hits(
     query: SearchQuery,
     settings: SearchSettings,
     vectors: VectorIndex | None,
+    known: Mapping[int, ChunkRow] | None = None,
     *,
     reach: int = REACH,
 ) -> tuple[list[Hit], list[Lost]]:
     """The candidates, best first, that are returned, and those that are not.
 
-    ``vectors``: None without the leg. ``reach``: 0 leaves neighbours apart.
+    ``vectors``: None without the leg. ``known``: what was read before of some chunks. ``reach``: 0 leaves neighbours
+    apart.
     """
     limit = settings.limit if query.limit is None else query.limit
     min_score = settings.min_score if query.min_score is None else query.min_score
@@ -42,7 +44,7 @@ def select_hits(
     # Texts are read of as many as are enough unless half of them fall away; of more only where they do.
     size = max(2 * limit + reach, WINDOW if settings.mmr.enabled else 0)
     while True:
-        rows = read_chunks(sql, [candidate.chunk_id for candidate in good[:size]])
+        rows = read_chunks(sql, [candidate.chunk_id for candidate in good[:size]], known)
         head = [candidate for candidate in good[:size] if rows[candidate.chunk_id].passages]  # damage may take a text
         kept, duplicates = drop_duplicates(head, {chunk: row.text for chunk, row in rows.items()})
         if settings.mmr.enabled:
@@ -97,12 +99,7 @@ def _make_hit(joined: Joined, rows: Mapping[int, ChunkRow], marker: Marker, snip
     candidate = joined.candidate
     row = rows[candidate.chunk_id]
     other = rows[joined.neighbour.chunk_id] if joined.neighbour else None
-    ordinal = (
-        candidate.rerank.passage
-        if candidate.rerank
-        else row.span.first
-        + best_passage([passage.text for passage in row.passages.values()], row.span.first, candidate.legs, marker)
-    )
+    ordinal = _shown_passage(candidate, row, marker)
     passages = dict(sorted((row.passages | (other.passages if other else {})).items()))
     best = passages[ordinal]
     text = "".join(passage.text for passage in passages.values())
@@ -129,6 +126,16 @@ def _make_hit(joined: Joined, rows: Mapping[int, ChunkRow], marker: Marker, snip
         newer_than=rows[candidate.newer.than].key if candidate.newer and candidate.newer.than in rows else None,
         origin=row.origin,
     )
+
+
+def _shown_passage(candidate: Candidate, row: ChunkRow, marker: Marker) -> int:
+    """The ordinal of the passage that shows best why the chunk was found."""
+    if candidate.rerank:
+        return candidate.rerank.passage
+    if candidate.best and candidate.best.share > 0:
+        return candidate.best.ordinal
+    texts = [passage.text for passage in row.passages.values()]
+    return row.span.first + best_passage(texts, row.span.first, candidate.legs, marker)
 
 
 def _explain_losses(

@@ -41,6 +41,13 @@ _VISIBLE = """(?1 IS NULL OR c.document_id IN (SELECT value FROM json_each(?1)))
            AND (?2 IS NULL OR c.id NOT IN (SELECT value FROM json_each(?2)))"""
 
 
+def weigh_words(sql: sqlite3.Connection, query: KeywordQuery, written: Written = ANYHOW) -> dict[str, float]:
+    """The words that the words leg goes by, those that no chunk has among them, and what each weighs."""
+    phrases = count_phrases(Index(sql, "chunk_words"), query.word_phrases, _MOST_WORDS, written)
+    telling = set(telling_phrases(phrases, _MOST_WORDS))
+    return {word: phrase.weight for word, phrase in zip(query.words, phrases, strict=True) if phrase in telling}
+
+
 def words_leg(
     sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
 ) -> Ranking:

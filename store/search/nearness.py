@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import count
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from memoryd.store.packed_ids import LAYOUT
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank, Ranking
+from memoryd.store.search.decay import DATED, Dated
 from memoryd.store.search.visibility import Visible
 
 _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
@@ -47,10 +49,15 @@ class Held:
     chunks: Column
     passages: Column  # their ids
     ordinals: Column
+    dates: Mapping[int, Dated]  # of every chunk that the ledger knows
 
     def __add__(self, other: Held) -> Held:
-        columns = ((self.chunks, other.chunks), (self.passages, other.passages), (self.ordinals, other.ordinals))
-        return Held(*(np.concatenate(both) for both in columns))
+        return Held(
+            np.concatenate((self.chunks, other.chunks)),
+            np.concatenate((self.passages, other.passages)),
+            np.concatenate((self.ordinals, other.ordinals)),
+            {**self.dates, **other.dates},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ class Nearness:
 
     ranking: Ranking
     unknown: frozenset[int]  # chunks that it cannot judge, for their vectors are not there yet
+    dates: Mapping[int, Dated]  # of all of them
 
 
 def vector_leg(
@@ -74,10 +82,8 @@ def vector_leg(
     ``floor`` is the cosine of things that have nothing to do with each other.
     """
     found = _chunks_of(sql, [match.passage_id for match in sought.matches], limit, visible.hidden_chunks)
-    if others is None:
-        held = passages_of(sql, found)
-    else:
-        held = others + passages_of(sql, set(found).difference(others.chunks.tolist()))
+    held = passages_of(sql, set(found).difference(others.dates) if others else found)
+    held = others + held if others else held
     return _rank(held, sought.index.cosines(held.passages.tolist(), sought.vector), set(found), floor)
 
 
@@ -87,7 +93,7 @@ def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearne
     Of a chunk that the leg itself found, what is known is enough.
     """
     if not len(cosines):
-        return Nearness({}, frozenset())
+        return Nearness({}, frozenset(), held.dates)
     starts = np.flatnonzero(np.diff(held.chunks, prepend=held.chunks[0] - 1))
     sizes = np.diff(starts, append=len(cosines))
     is_known = ~np.isnan(cosines)
@@ -108,7 +114,7 @@ def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearne
     shares = np.clip((nearness - floor) / (1 - floor), 0.0, 1.0)
     order = np.argsort(-nearness, kind="stable")
     places = map(LegRank, count(1), best[order].tolist(), shares[order].tolist(), held.ordinals[at[order]].tolist())
-    return Nearness(dict(zip(chunks[order].tolist(), places, strict=False)), unknown)
+    return Nearness(dict(zip(chunks[order].tolist(), places, strict=False)), unknown, held.dates)
 
 
 def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hidden: Set[int]) -> list[int]:
@@ -139,19 +145,21 @@ def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:
 def passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> Held:
     """In an order that a rebuild does not change."""
     rows = sql.execute(
-        """
-        SELECT c.key, c.id, c.first_passage, c.passages
-          FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
-        """,
+        f"""
+        SELECT c.key, c.id, c.first_passage, c.passages, {DATED}
+          FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
+        """,  # noqa: S608 - a constant
         (json.dumps(list(chunks)),),
     ).fetchall()
     if not rows:
         nothing = np.empty(0, np.int64)
-        return Held(nothing, nothing, nothing)
-    _, owners, firsts, packed = zip(*sorted(rows), strict=True)
+        return Held(nothing, nothing, nothing, {})
+    rows.sort(key=itemgetter(0, 1))
+    _, owners, firsts, packed, *dated = zip(*rows, strict=True)
     passages: Column = np.frombuffer(b"".join(packed), LAYOUT)
     sizes = np.array([len(ids) // passages.itemsize for ids in packed], np.int64)
     starts = np.cumsum(sizes) - sizes
     ordinals = np.arange(len(passages)) + np.repeat(np.array(firsts, np.int64) - starts, sizes)
     is_embedded = passages != 0
-    return Held(np.repeat(owners, sizes)[is_embedded], passages[is_embedded], ordinals[is_embedded])
+    dates = dict(zip(owners, zip(*dated, strict=True), strict=True))
+    return Held(np.repeat(owners, sizes)[is_embedded], passages[is_embedded], ordinals[is_embedded], dates)

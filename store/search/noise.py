@@ -18,14 +18,16 @@ from functools import lru_cache
 _ONE_SCRIPT = {"cjk", "hiragana", "katakana", "katakana-hiragana", "ideographic"}  # Japanese is written in all of them
 HAN = "han"
 LATIN = "latin"
-NOISE_VERSION = 6  # raise it when noise is measured differently
+PASSAGE = "passage"
+NOISE_VERSION = 7  # raise it when noise is measured differently
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
     """Without a measurement every leg is taken at its word."""
 
-    shares: Mapping[str, float] = field(default_factory=dict)  # leg -> share of its best hit, on average
+    # Leg -> share of its best hit, on average; and under PASSAGE the share of the best single passage.
+    shares: Mapping[str, float] = field(default_factory=dict)
     floor: float = 0.0  # cosine of things that have nothing to do with each other
     part: float = 1.0  # of the memory that is written in the script
     spread: float = 1.0  # how far apart the model puts what is unrelated, beside how far it can; small: it reads little

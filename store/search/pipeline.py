@@ -1,10 +1,10 @@
-"""The life of a query: legs -> fusion -> calibration -> reranker -> decay -> newer first -> hits."""
+"""The life of a query: legs -> fusion -> concentration -> calibration -> reranker -> decay -> newer first -> hits."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -19,8 +19,10 @@ from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
+from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.decay import Dated, apply_decay, read_dates
+from memoryd.store.search.concentration import FOREMOST, concentrate, find_best_passages, measure_nearness
+from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.freshness import put_newer_first
 from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
 from memoryd.store.search.hits import select_hits
@@ -31,9 +33,9 @@ from memoryd.store.search.hypothesis import (
     query_vector,
     wants_hypothesis,
 )
-from memoryd.store.search.legs import trigram_leg, words_leg
+from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
 from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
-from memoryd.store.search.noise import read_noise, script_of
+from memoryd.store.search.noise import PASSAGE, Noise, read_noise, script_of
 from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.rarity import Written, unknown_words
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
@@ -65,6 +67,7 @@ def search(
     sought: Sought | None = None
     embedding: Embedding | None = None
     reading: RerankReport | None = None
+    read: Mapping[int, ChunkRow] = {}
     hits: list[Hit] = []
 
     if wants_hypothesis(query, settings):  # before anything is read: a language model takes seconds
@@ -73,13 +76,8 @@ def search(
 
     with database.read() as sql:
         visible = find_visible(sql, query)
-        keywords = build_query(query.text)
-        keywords = keywords.without(chance_words(sql, keywords.words))
-        script = script_of(query.text)
-        noise = read_noise(sql, script, semantics.fingerprint)
-        written = Written(script, noise.part)
         by_meaning = settings.weights["vector"] > 0 and bool(query.text.strip())
-        bring = partial(_bring_keywords, sql, keywords, settings, visible, written, watch, by_meaning=by_meaning)
+        bring = partial(_bring_keywords, sql, query.text, settings, visible, semantics.fingerprint, watch)
         if by_meaning:
             imagined = hyde.text if hyde else None
             known = imagined is None and semantics.knows_query(query.text)
@@ -91,25 +89,33 @@ def search(
                         sought = seek_passages(semantics.index(), vector, settings.candidates, visible)
                     embedding = "cached" if known else "computed"
                     with watch.stage("vector"):
-                        others = coming.result().passages
-                        near = vector_leg(sql, sought, settings.candidates, visible, others, noise.floor)
+                        others, floor = coming.result().held, coming.result().noise.floor
+                        near = vector_leg(sql, sought, settings.candidates, visible, others, floor)
                 except Cancelled:
                     raise
                 except MemorydError as error:
                     degraded = Degraded("vector", error.message, error.hint)
                     hyde = plain_after_all(error) if hyde else None
         brought = coming.result() if by_meaning else bring()
-        rankings, dates = brought.rankings, brought.dates
+        rankings, noise, dates = brought.rankings, brought.noise, brought.held.dates
         if near:
-            rankings["vector"], unknown["vector"] = near.ranking, near.unknown
+            rankings["vector"], unknown["vector"], dates = near.ranking, near.unknown, near.dates
         with watch.stage("rank"):
             fusion = settings.fusion
             weights = weigh_legs(rankings, settings.weights, noise, fusion=fusion, adaptive=settings.adaptive)
             values = {leg: weight.value for leg, weight in weights.items()}
-            candidates = calibrate(fuse(rankings, values, fusion, settings.rrf_k, unknown), weights, fusion)
+            candidates = fuse(rankings, values, fusion, settings.rrf_k, unknown)
+            alone = len(rankings) == 1  # a leg by itself is what it is
+            part = 0.0 if alone or fusion != "weighted" else settings.concentration
+            if part > 0:
+                read = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]])
+                nearness = measure_nearness(read, sought, noise.floor)
+                best = find_best_passages(read, brought.words, nearness, weights, unknown.get("vector", frozenset()))
+                candidates = concentrate(candidates, best, part)
+            candidates = calibrate(candidates, weights, fusion, noise.of(PASSAGE), part)
         if wants_rerank(query, settings):
             with watch.stage("rerank"):
-                candidates, reading = rerank(sql, candidates, query, settings, reranker, sought, script)
+                candidates, reading = rerank(sql, candidates, query, settings, reranker, sought, brought.script)
         with watch.stage("rank"):
             candidates = apply_decay(sql, candidates, query.today, settings.decay, dates)
             index = sought.index if sought else None
@@ -118,9 +124,9 @@ def search(
             if query.min_score is None and noise.shares and is_absent(candidates, least):
                 lost = [Lost(candidate, "abstain") for candidate in candidates]
             else:
-                hits, lost = select_hits(sql, candidates, query, settings, index)
+                hits, lost = select_hits(sql, candidates, query, settings, index, read)
 
-        nowhere = [] if hits else as_typed(unknown_words(sql, keywords), query.text)
+        nowhere = [] if hits else as_typed(unknown_words(sql, brought.keywords), query.text)
 
     limit = settings.limit if query.limit is None else query.limit
     min_score = settings.min_score if query.min_score is None else query.min_score
@@ -146,31 +152,38 @@ def search(
 class _Brought:
     """What the keyword legs found, and what the ledger says of it that the stages after them need."""
 
+    keywords: KeywordQuery
+    script: str
+    noise: Noise
     rankings: dict[str, Ranking]
-    passages: Held | None
-    dates: dict[int, Dated]
+    words: dict[str, float]  # of the query, and what each weighs
+    held: Held
 
 
 def _bring_keywords(
     sql: sqlite3.Connection,
-    keywords: KeywordQuery,
+    text: str,
     settings: SearchSettings,
     visible: Visible,
-    written: Written,
+    fingerprint: str | None,
     watch: _Stopwatch,
-    *,
-    by_meaning: bool,
 ) -> _Brought:
+    keywords = build_query(text)
+    keywords = keywords.without(chance_words(sql, keywords.words))
+    script = script_of(text)
+    noise = read_noise(sql, script, fingerprint)
+    written = Written(script, noise.part)
     rankings: dict[str, Ranking] = {}
     for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
         if settings.weights[leg] > 0:
             with watch.stage(leg):
                 rankings[leg] = bring(sql, keywords, settings.candidates, visible, written)
-    chunks = {chunk for ranking in rankings.values() for chunk in ranking}
-    dates = read_dates(sql, chunks)
-    if len(dates) < len(chunks):  # an index that is out of step names what is gone
-        rankings = {leg: {chunk: r[chunk] for chunk in r if chunk in dates} for leg, r in rankings.items()}
-    return _Brought(rankings, passages_of(sql, dates) if by_meaning else None, dates)
+    words = weigh_words(sql, keywords, written) if "words" in rankings else {}
+    held = passages_of(sql, {chunk for ranking in rankings.values() for chunk in ranking})
+    if any(chunk not in held.dates for ranking in rankings.values() for chunk in ranking):
+        # An index that is out of step names what is gone.
+        rankings = {leg: {chunk: r[chunk] for chunk in r if chunk in held.dates} for leg, r in rankings.items()}
+    return _Brought(keywords, script, noise, rankings, words, held)
 
 
 @contextmanager

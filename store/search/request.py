@@ -52,11 +52,12 @@ class SearchSettings:
 
     limit: int = 6
     min_score: float = 0.05
-    abstain: float = 0.08  # relevance: if even the best candidate has less, the memory has no answer; 0 = never
+    abstain: float = 0.1  # relevance: if even the best candidate has less, the memory has no answer; 0 = never
     candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
     fusion: Fusion = "weighted"
     adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from
     weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 1.0})
+    concentration: float = 0.3  # of a score, what its best passage has of the query by itself; 0 = nothing
     rrf_k: float = 10.0
     decay: Decay = field(default_factory=Decay)
     mmr: Mmr = field(default_factory=Mmr)

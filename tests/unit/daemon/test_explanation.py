@@ -49,6 +49,13 @@ def test_each_leg_has_a_line_and_the_columns_stand_below_each_other() -> None:
     )
 
 
+def test_best_passage_is_told_with_its_lines_and_its_part_of_the_score() -> None:
+    explain = {**HIT["explain"], "passage": {"share": 0.55, "part": 0.3}}
+    hit = {**HIT, "best": {"start_line": 12, "end_line": 14}, "explain": explain}
+    _, _, passage, *_ = explain_hit(hit, [hit])
+    assert passage == "passage        █████▌      0.55   the best by words and meaning: lines 12-14 (30% of fused)"
+
+
 def test_plain_hit_has_no_remarks() -> None:
     plain = {**HIT, "scope": "global", "merged": [], "explain": {**HIT["explain"], "age_days": None}}
     del plain["explain"]["mmr"]

@@ -63,7 +63,7 @@ def test_the_rerankers_doubt_makes_no_answer_absent_and_its_word_makes_one_prese
 
 def test_a_query_that_is_far_from_everything_is_answered_by_what_is_surely_relevant() -> None:
     far = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
-    assert least_relevance(0.08, far, spread=0.8) == pytest.approx(0.2)
+    assert least_relevance(0.1, far, spread=0.8) == pytest.approx(0.2)
     assert least_relevance(0.0, far, spread=0.8) == 0.0
 
 
@@ -76,7 +76,7 @@ def test_a_query_that_is_far_from_everything_is_answered_by_what_is_surely_relev
     ],
 )
 def test_where_the_vectors_cannot_tell_the_usual_relevance_is_enough(vector: Weight | None, spread: float) -> None:
-    assert least_relevance(0.08, vector, spread) == 0.08
+    assert least_relevance(0.1, vector, spread) == 0.1
 
 
 def test_words_that_stand_nowhere_are_named_as_they_were_typed() -> None:

@@ -79,7 +79,7 @@ def test_noise_is_measured_for_each_script_and_kept(ledger: Ledger, meaning: Mea
     measured = calibrated(ledger, meaning, *ENGLISH, *CHINESE)
     assert measured.keys() == {"latin", "han"}
     for noise in measured.values():
-        assert noise.shares.keys() == {"words", "trigram", "vector"}
+        assert noise.shares.keys() == {"words", "trigram", "vector", "passage"}
         assert all(0 < share < 1 for share in noise.shares.values())
     with ledger.database.read() as sql:
         assert {script: read_noise(sql, script) for script in measured} == measured

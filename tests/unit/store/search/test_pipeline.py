@@ -315,6 +315,60 @@ def test_filter_finds_what_a_small_pool_would_have_missed(ledger: Ledger, meanin
     assert answer.hits[0].candidate.legs.keys() == {"words", "trigram", "vector"}
 
 
+# -- concentration --------------------------------------------------------------------------------------------
+
+
+def put_scattered_and_whole(ledger: Ledger, meaning: Meaning) -> None:
+    """Two notes with the same words; one of them has all of them in one passage."""
+    others = ["a quiet morning in the yard\n", "nothing else was done that day\n"]
+    ledger.put(
+        make_document("scattered.md", "the fence fell, fence\n", *others, "the goat ate, goat\n", chunks=[(0, 3)]),
+        make_document(
+            "whole.md", others[0], "the goat broke the fence\n", others[1], "and then it slept\n", chunks=[(0, 3)]
+        ),
+    )
+    meaning.learn()
+
+
+def test_note_that_says_it_in_one_place_comes_before_one_that_says_it_all_over(
+    ledger: Ledger, meaning: Meaning
+) -> None:
+    put_scattered_and_whole(ledger, meaning)
+    question = "did the goat break the fence"
+    apart = ask(ledger, question, meaning, replace(PLAIN, concentration=0.0))
+    assert paths(apart) == ["scattered.md", "whole.md"]
+    assert all(hit.candidate.best is None for hit in apart.hits)
+    answer = ask(ledger, question, meaning)
+    assert paths(answer) == ["whole.md", "scattered.md"]
+    first, second = (hit.candidate.best for hit in answer.hits)
+    assert first
+    assert second
+    assert first.share > second.share
+    assert (answer.hits[0].best.start, answer.hits[0].best.end) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        replace(PLAIN, fusion="rrf"),
+        replace(PLAIN, weights={"words": 1.0, "trigram": 0.0, "vector": 0.0}),
+        replace(PLAIN, weights={"words": 0.0, "trigram": 0.0, "vector": 1.0}),
+    ],
+    ids=["ranks", "words alone", "vectors alone"],
+)
+def test_ranks_and_a_leg_alone_are_left_as_they_are(ledger: Ledger, meaning: Meaning, settings: SearchSettings) -> None:
+    put_scattered_and_whole(ledger, meaning)
+    answers = [ask(ledger, "goat fence", meaning, replace(settings, concentration=part)) for part in (0.0, 0.9)]
+    assert answers[0].hits == answers[1].hits
+
+
+def test_passages_are_judged_by_their_words_while_there_are_no_vectors(ledger: Ledger, meaning: Meaning) -> None:
+    put_scattered_and_whole(ledger, meaning)
+    answer = ask(ledger, "did the goat break the fence", Absent())
+    assert answer.degraded
+    assert paths(answer) == ["whole.md", "scattered.md"]
+
+
 # -- decay ----------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,99 @@
+"""How much of a query stands in one place: the foremost candidates are read, passage by passage.
+
+A chunk may have a query's words scattered over its passages, and a passage that is near in meaning and has none of
+them. The chunk that answers has both in one place more often than not, and no leg sees that: keywords look at chunks,
+vectors at passages without their words. So each of the foremost candidates is also judged by its best passage, by words
+and meaning together, and that judgement is a part of its fused score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from operator import attrgetter
+
+from memoryd.store.errors import MemorydError
+from memoryd.store.folding import is_unspaced
+from memoryd.store.search.answer import BestPassage, Candidate, Weight
+from memoryd.store.search.chunk_rows import ChunkRow
+from memoryd.store.search.highlights import plain, stands_in
+from memoryd.store.search.nearness import Sought
+from memoryd.store.search.stems import stem
+
+FOREMOST = 6  # candidates that are read, as many as are returned: what is among them stays among them
+
+
+def measure_nearness(rows: Mapping[int, ChunkRow], sought: Sought | None, floor: float) -> dict[int, float]:
+    """By passage, how near it is to the query, as a share; nothing where vectors cannot tell."""
+    if sought is None:
+        return {}
+    passages = list({passage.id for row in rows.values() for passage in row.passages.values()})
+    try:
+        cosines = sought.index.cosines(passages, sought.vector).tolist()
+    except MemorydError:
+        return {}
+    return {
+        passage: min(1.0, max(0.0, (cosine - floor) / (1 - floor)))
+        for passage, cosine in zip(passages, cosines, strict=True)
+        if not math.isnan(cosine)
+    }
+
+
+def find_best_passages(
+    rows: Mapping[int, ChunkRow],
+    words: Mapping[str, float],
+    nearness: Mapping[int, float],
+    weights: Mapping[str, Weight],
+    unknown: Set[int] = frozenset(),
+) -> dict[int, BestPassage]:
+    """The passage of each chunk that has most of the query.
+
+    ``words``: the query's, with what each weighs. ``unknown``: chunks whose vectors are not there yet, which are judged
+    by their words alone.
+    """
+    folded = [(plain(word), weight) for word, weight in words.items()]
+    stems = [(stem(word), weight) for word, weight in folded if _has_endings(word)]
+    literal = [(word, weight) for word, weight in folded if not _has_endings(word)]
+    total = sum(words.values())
+    by_words, by_meaning = (weights[leg].value if leg in weights else 0.0 for leg in ("words", "vector"))
+    if not total or not by_words:
+        return {}
+    found = {}
+    for chunk, row in rows.items():
+        meaning = 0.0 if chunk in unknown or not nearness else by_meaning
+        best = BestPassage(0.0, row.span.first)
+        for ordinal, passage in row.passages.items():
+            worth = by_words * _weigh(passage.text, stems, literal) / total + meaning * nearness.get(passage.id, 0.0)
+            share = min(1.0, worth / (by_words + meaning))
+            best = BestPassage(share, ordinal) if share > best.share else best
+        found[chunk] = best
+    return found
+
+
+def _has_endings(word: str) -> bool:
+    """Else it is looked for as it is: a pair of characters of a script without spaces, a snake_case name."""
+    return word.isalnum() and not is_unspaced(word)
+
+
+def _weigh(text: str, stems: Iterable[tuple[str, float]], literal: Iterable[tuple[str, float]]) -> float:
+    """What the words weigh that a text has."""
+    folded = plain(text)
+    has = sum(weight for key, weight in stems if stands_in(folded, key))
+    return has + sum(weight for word, weight in literal if word in folded)
+
+
+def concentrate(candidates: Sequence[Candidate], best: Mapping[int, BestPassage], part: float) -> list[Candidate]:
+    """The candidates, best first; of those that were read, that part of the score is what their best passage has.
+
+    What was not read is taken to lose as much as the one that loses most: nothing rises for not having been looked at.
+    """
+    read = [candidate for candidate in candidates if candidate.chunk_id in best]
+    mixed = {chunk: (1 - part) * fused + part * best[chunk].share for chunk, _, fused, *_ in read}
+    least = min([1.0, *(mixed[chunk] / fused for chunk, _, fused, *_ in read)])
+    marked = {chunk: passage._replace(part=part) for chunk, passage in best.items()}
+    judged = [
+        Candidate(chunk, legs, mixed.get(chunk, fused * least), best=marked.get(chunk))
+        for chunk, legs, fused, *_ in candidates
+    ]
+    judged.sort(key=attrgetter("fused"), reverse=True)  # of equals in the order of the fusion
+    return judged
