@@ -7,6 +7,8 @@ degraded; meanwhile the other steps go on, and nothing grows without end.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 
 import structlog
 
@@ -62,6 +64,7 @@ class Upkeep:
         self._left = 0  # bytes in the logs after the last run: a reader that never ends keeps them from going
         self._idle = 0.0  # share of the ledger that was idle then
         self._compact: int | None = None  # bytes of LanceDB then; None = not known yet
+        self._pruned: tuple[int, ...] = ()  # what the cache was pruned by the last time
 
     def is_due(self) -> bool:
         """Whether enough has piled up not to wait for the clock. While it fails, the queue says when to try again."""
@@ -147,7 +150,7 @@ class Upkeep:
             index = meaning.vectors
             if index.place.outage.hold():  # far away, and status says why
                 continue
-            index.ids()  # compacting alone does not notice damage in what there is nothing to do about
+            index.count()  # compacting alone does not notice damage in what there is nothing to do about
             orphans = self._generations.orphans(meaning.generation.id)
             if orphans:
                 index.delete(orphans)
@@ -193,8 +196,16 @@ class Upkeep:
         return held
 
     def _prune_cache(self) -> dict[str, int]:
-        in_use = self._generations.hashes_in_use()
-        return {"embeddings_dropped": self._cache.prune(in_use, _CACHE_DAYS, is_shared=self._shared_cache)}
+        with self._database.read() as sql:
+            chunks = sql.execute("SELECT count(*), coalesce(max(id), 0) FROM chunks").fetchone()
+        state = (*chunks, self._cache.day)
+        prune = partial(self._cache.prune, unused_days=_CACHE_DAYS, is_shared=self._shared_cache)
+        if state == self._pruned:  # every passage would be read to learn that nothing has changed
+            return {"embeddings_dropped": prune(None)}
+        with closing(self._generations.hashes_in_use()) as in_use:
+            dropped = prune(in_use)
+        self._pruned = state
+        return {"embeddings_dropped": dropped}
 
     def _reclaim_ledger(self) -> dict[str, int]:
         return {"ledger_bytes_freed": self._database.reclaim()}

@@ -109,7 +109,7 @@ class SqliteCache:
         found: dict[bytes, Numbers] = {}
         used: list[tuple[int, int | str | None, bytes]] = []
         spoilt: list[tuple[int | str | None, bytes]] = []
-        today = int(self._clock() // _DAY)
+        today = self.day
         with self._errors():
             key = fingerprint_key(self._sql, fingerprint)
             for text_hash, blob, used_day, checksum, is_small in self._rows(key, hashes):
@@ -169,7 +169,7 @@ class SqliteCache:
         return held
 
     def keep(self, fingerprint: str, vectors: Mapping[bytes, Vectors]) -> None:
-        today = int(self._clock() // _DAY)
+        today = self.day
         kept = dict(zip(vectors, as_numbers(list(vectors.values()), self._precision), strict=True))
         with self._errors():
             failpoint("cache.keep.before")
@@ -184,25 +184,19 @@ class SqliteCache:
                 )
             failpoint("cache.keep.after")
 
-    def prune(self, in_use: Iterable[bytes], unused_days: int, *, is_shared: bool = False) -> int:
+    @property
+    def day(self) -> int:
+        """Today, as it is written beside what is used."""
+        return int(self._clock() // _DAY)
+
+    def prune(self, in_use: Iterable[bytes] | None, unused_days: int, *, is_shared: bool = False) -> int:
         """Drop what no passage uses: what was not used for a while, and what is more than all that is used.
 
+        ``in_use``: None if it is what it was the last time on the same day, so that there is nothing to drop.
         ``is_shared`` says that other indexes use it too, of which ``in_use`` knows nothing: age alone counts then.
         """
-        oldest = int(self._clock() // _DAY) - unused_days
         with self._errors():
-            self._sql.execute("CREATE TEMP TABLE IF NOT EXISTS in_use (text_hash BLOB PRIMARY KEY) WITHOUT ROWID")
-            self._sql.execute("DELETE FROM in_use")
-            self._sql.executemany("INSERT OR IGNORE INTO in_use VALUES (?)", ((key,) for key in in_use))
-            failpoint("cache.prune.before")
-            dropped = self._sql.execute(
-                "DELETE FROM embeddings WHERE used_day < ? AND text_hash NOT IN (SELECT text_hash FROM in_use)",
-                (oldest,),
-            ).rowcount
-            if not is_shared:
-                dropped += self._sql.execute(_SPARE, (_LEAST_SPARE,)).rowcount
-            failpoint("cache.prune.after")
-            self._sql.execute("DELETE FROM in_use")
+            dropped = 0 if in_use is None else self._drop_unused(in_use, unused_days, is_shared=is_shared)
             (left,) = self._sql.execute("SELECT count(*) FROM embeddings").fetchone()
             failpoint("cache.shrink.before")
             # What others share stays as wide as it is: one of them may want all 32 bits.
@@ -215,6 +209,22 @@ class SqliteCache:
                 pass
             fold_log(self._sql)
             failpoint("cache.shrink.after")
+        return dropped
+
+    def _drop_unused(self, in_use: Iterable[bytes], unused_days: int, *, is_shared: bool) -> int:
+        oldest = self.day - unused_days
+        self._sql.execute("CREATE TEMP TABLE IF NOT EXISTS in_use (text_hash BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._sql.execute("DELETE FROM in_use")
+        self._sql.executemany("INSERT OR IGNORE INTO in_use VALUES (?)", ((key,) for key in in_use))
+        failpoint("cache.prune.before")
+        dropped = self._sql.execute(
+            "DELETE FROM embeddings WHERE used_day < ? AND text_hash NOT IN (SELECT text_hash FROM in_use)",
+            (oldest,),
+        ).rowcount
+        if not is_shared:
+            dropped += self._sql.execute(_SPARE, (_LEAST_SPARE,)).rowcount
+        failpoint("cache.prune.after")
+        self._sql.execute("DELETE FROM in_use")
         return dropped
 
     def forget(self, fingerprint: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -277,10 +277,11 @@ class Generations:
             found = {passage: sql.execute(one, (passage,)).fetchone() for passage in passages}
         return {passage: row[0] for passage, row in found.items() if row}
 
-    def hashes_in_use(self) -> set[bytes]:
+    def hashes_in_use(self) -> Generator[bytes]:
+        """One by one, for there may be millions, and some of them twice."""
         with self._database.read() as sql:
-            rows = sql.execute("SELECT DISTINCT text_hash FROM passages WHERE text_hash IS NOT NULL")
-            return {row[0] for row in rows}
+            for (text_hash,) in sql.execute("SELECT text_hash FROM passages WHERE text_hash IS NOT NULL"):
+                yield text_hash
 
     def pending(self, workspaces: Sequence[str]) -> list[Pending]:
         """Documents with work before them, those whose words are missing first."""

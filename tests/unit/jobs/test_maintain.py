@@ -1,0 +1,85 @@
+"""Upkeep over a real ledger and a real cache, with no vectors in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from memoryd.jobs.maintain import Upkeep
+from memoryd.store.cache import SqliteCache
+from tests.support.clock import SetClock
+from tests.support.documents import make_document
+from tests.support.ledger import Ledger, open_ledger
+
+DAY = 86_400.0
+UNUSED = 2000  # embeddings that no passage uses; a small memory keeps 512 of them
+
+
+class NoVectors:
+    def in_use(self) -> list[Any]:
+        return []
+
+    def convertible(self) -> list[Any]:
+        return []
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def cache(tmp_path: Path, clock: SetClock) -> Iterator[SqliteCache]:
+    opened = SqliteCache(tmp_path / "embeddings.db", clock)
+    yield opened
+    opened.close()
+
+
+def drop(ledger: Ledger, cache: SqliteCache, *runs: object) -> list[int]:
+    """What each run of one upkeep drops; what is called stands between two of them."""
+    upkeep = Upkeep(
+        ledger.database,
+        cast("Any", NoVectors()),
+        ledger.generations,
+        cache,
+        shared_cache=False,
+        stopping=lambda: False,
+    )
+    dropped = []
+    for between in (None, *runs):
+        if callable(between):
+            between()
+        dropped.append(upkeep.run()["embeddings_dropped"])
+    return dropped
+
+
+def keep_unused(cache: SqliteCache) -> None:
+    vector = np.array([1.0, 0.0], np.float32)
+    cache.keep("f1", {number.to_bytes(16, "big"): vector for number in range(UNUSED)})
+
+
+def test_cache_is_held_against_the_passages_when_they_have_changed(ledger: Ledger, cache: SqliteCache) -> None:
+    ledger.put(make_document("a.md", "one\n"))
+    runs = (
+        lambda: keep_unused(cache),  # nothing has changed: no passage is read for it
+        lambda: ledger.put(make_document("b.md", "two\n")),
+    )
+    assert drop(ledger, cache, *runs) == [0, 0, UNUSED - 512]
+
+
+def test_cache_is_held_against_the_passages_once_a_day_all_the_same(
+    ledger: Ledger, cache: SqliteCache, clock: SetClock
+) -> None:
+    ledger.put(make_document("a.md", "one\n"))
+    runs = (lambda: keep_unused(cache), lambda: clock.move(DAY))
+    assert drop(ledger, cache, *runs) == [0, 0, UNUSED - 512]
