@@ -160,10 +160,9 @@ def _find_word(folded: str, key: str, start: int = 0) -> tuple[int, str] | None:
     # Looking for the beginning is much quicker than taking the text apart.
     at = folded.find(beginning, start)
     while at >= 0:
-        if at == 0 or not folded[at - 1].isalnum() or not word.match(folded, at - 1):
-            match = word.match(folded, at)
-            if match and stem(match[0]) == key:
-                return at, match[0]
+        match = word.match(folded, at)
+        if match and not (at > 0 and word.match(folded, at - 1)) and stem(match[0]) == key:
+            return at, match[0]
         at = folded.find(beginning, at + 1)
     return None
 

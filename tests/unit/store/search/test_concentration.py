@@ -62,6 +62,7 @@ def test_words_and_meaning_count_where_they_stand_together() -> None:
         ("snake_case", "def snake_case(): ..."),
         ("胶圈", "更换胶圈之后"),
         ("свёклой", "борщ со свёклой"),
+        ("नमस्ते", "उसने कहा: नमस्ते"),
     ],
 )
 def test_word_is_found_as_the_word_index_finds_it(word: str, text: str) -> None:
