@@ -79,10 +79,22 @@ class Reading:
 
 
 def is_clear(candidates: Sequence[Candidate]) -> bool:
-    """Whether the first stands so far before the second that reading them would not change their order."""
+    """Whether the first stands so far before the second that reading them would not change their order.
+
+    By what the legs say of whole chunks: how good their best passages are is what reading is to find out.
+    """
     if len(candidates) < 2:
         return True
-    return candidates[0].relevance - candidates[1].relevance >= _CLEAR
+    return _by_legs(candidates[0]) - _by_legs(candidates[1]) >= _CLEAR
+
+
+def _by_legs(candidate: Candidate) -> float:
+    """Its relevance without the part that its best passage has in it."""
+    best = candidate.best
+    if best is None or not 0 < best.part < 1 or not candidate.fused:
+        return candidate.relevance
+    fused = (candidate.fused - best.part * best.share) / (1 - best.part)
+    return candidate.relevance * fused / candidate.fused
 
 
 def reading_order(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryd.store.search.answer import Candidate, LegRank, RerankStep
+from memoryd.store.search.answer import BestPassage, Candidate, LegRank, RerankStep
 from memoryd.store.search.chunk_rows import ChunkRow, PassageRow
 from memoryd.store.search.highlights import Marker
 from memoryd.store.search.neighbours import Span
@@ -42,6 +42,15 @@ def test_one_that_is_far_ahead_is_clear() -> None:
     assert is_clear([candidate(1, 0.2)])
     assert is_clear([candidate(1, 0.9), candidate(2, 0.4)])
     assert not is_clear([candidate(1, 0.5), candidate(2, 0.45)])
+
+
+def test_what_is_ahead_by_its_best_passage_alone_is_not_clear() -> None:
+    """A passage can have every word of a question and not answer it: that is what reading is for."""
+    ahead = Candidate(1, {}, 0.7 * 0.47 + 0.3 * 0.77, 0.7 * 0.47 + 0.3 * 0.77, best=BestPassage(0.77, 0, 0.3))
+    behind = Candidate(2, {}, 0.7 * 0.35 + 0.3 * 0.46, 0.7 * 0.35 + 0.3 * 0.46, best=BestPassage(0.46, 0, 0.3))
+    assert ahead.relevance - behind.relevance > 0.15
+    assert not is_clear([ahead, behind])
+    assert is_clear([ahead, Candidate(3, {}, 0.1, 0.1)])
 
 
 def test_one_passage_of_each_that_may_be_returned_is_read_before_the_foremost_are_read_whole() -> None:
