@@ -19,7 +19,7 @@ from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError, StoreUnavailable
 from memoryd.store.failpoints import failpoint
 from memoryd.store.generations import Generations
-from memoryd.store.keywords import TABLES, count_segments, merge_segments
+from memoryd.store.keywords import TABLES, count_segments, index_state, merge_segments
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.space import log_bytes
 
@@ -64,7 +64,7 @@ class Upkeep:
         self._left = 0  # bytes in the logs after the last run: a reader that never ends keeps them from going
         self._idle = 0.0  # share of the ledger that was idle then
         self._compact: int | None = None  # bytes of LanceDB then; None = not known yet
-        self._pruned: tuple[int, ...] = ()  # what the cache was pruned by the last time
+        self._pruned: tuple[bytes, int] | None = None  # the keyword index and the day, when the cache was pruned last
 
     def is_due(self) -> bool:
         """Whether enough has piled up not to wait for the clock. While it fails, the queue says when to try again."""
@@ -197,8 +197,7 @@ class Upkeep:
 
     def _prune_cache(self) -> dict[str, int]:
         with self._database.read() as sql:
-            chunks = sql.execute("SELECT count(*), coalesce(max(id), 0) FROM chunks").fetchone()
-        state = (*chunks, self._cache.day)
+            state = (index_state(sql), self._cache.day)
         prune = partial(self._cache.prune, unused_days=_CACHE_DAYS, is_shared=self._shared_cache)
         if state == self._pruned:  # every passage would be read to learn that nothing has changed
             return {"embeddings_dropped": prune(None)}

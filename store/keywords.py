@@ -91,6 +91,12 @@ def count_segments(sql: sqlite3.Connection, table: str) -> int:
     return int(sql.execute(f"SELECT count(DISTINCT segid) FROM {table}_idx").fetchone()[0])  # noqa: S608 - ours
 
 
+def index_state(sql: sqlite3.Connection, table: str = TABLES[0]) -> bytes:
+    """FTS5's own record of how an index lies: another one after every write to it."""
+    row = sql.execute(f"SELECT block FROM {table}_data WHERE id = 10").fetchone()  # noqa: S608 - ours
+    return bytes(row[0]) if row and row[0] else b""  # damage may take it
+
+
 def merge_segments(sql: sqlite3.Connection, table: str, pages: int) -> bool:
     """Merge the pieces of an index by about so many pages of work; returns whether more is to be done.
 

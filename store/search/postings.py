@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryd.store.keywords import index_state
 from memoryd.store.sqlite_file import Connection
 from memoryd.store.varints import read_varints
 
@@ -130,7 +131,7 @@ def _kept(sql: sqlite3.Connection, index: str) -> Kept:
     """What was read before over this connection, if the index is still the same."""
     if not isinstance(sql, Connection):
         return Kept()
-    (structure,) = sql.execute(f"SELECT block FROM {index}_data WHERE id = 10").fetchone()  # noqa: S608 - a constant
+    structure = index_state(sql, index)
     kept: Kept | None = sql.kept.get(index)
     if kept is None or kept.structure != structure:
         kept = sql.kept[index] = Kept(structure)

@@ -72,7 +72,7 @@ def test_cache_is_held_against_the_passages_when_they_have_changed(ledger: Ledge
     ledger.put(make_document("a.md", "one\n"))
     runs = (
         lambda: keep_unused(cache),  # nothing has changed: no passage is read for it
-        lambda: ledger.put(make_document("b.md", "two\n")),
+        lambda: ledger.put(make_document("a.md", "two\n")),  # in the rows of the one before
     )
     assert drop(ledger, cache, *runs) == [0, 0, UNUSED - 512]
 
