@@ -19,9 +19,8 @@ from memoryd.store.database import Database
 from memoryd.store.folding import is_run, split_runs
 from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import Ranking
-from memoryd.store.search.chunk_rows import read_chunks
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.concentration import FOREMOST, find_best_passages, measure_nearness
+from memoryd.store.search.concentration import read_best_passages
 from memoryd.store.search.fusion import fuse, weigh_legs
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
 from memoryd.store.search.nearness import Sought, seek_passages, vector_leg
@@ -184,9 +183,8 @@ def _best_passage(
     rankings, sought = _ask_legs(sql, index, keywords, vector, written, noise.floor)
     weights = weigh_legs(rankings, SearchSettings().weights, noise, fusion="weighted", adaptive=True)
     candidates = fuse(rankings, {leg: weight.value for leg, weight in weights.items()}, "weighted", 1)
-    rows = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]])
     words = weigh_words(sql, keywords, written)
-    best = find_best_passages(rows, words, measure_nearness(rows, sought, noise.floor), weights)
+    _, best = read_best_passages(sql, candidates, words, weights, sought, noise.floor)
     return max((passage.share for passage in best.values()), default=0.0)
 
 

@@ -8,34 +8,40 @@ and meaning together, and that judgement is a part of its fused score.
 
 from __future__ import annotations
 
-import math
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import attrgetter
 
-from memoryd.store.errors import MemorydError
 from memoryd.store.folding import is_unspaced
 from memoryd.store.search.answer import BestPassage, Candidate, Weight
-from memoryd.store.search.chunk_rows import ChunkRow
+from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.highlights import plain, stands_in
-from memoryd.store.search.nearness import Sought
+from memoryd.store.search.nearness import Sought, known_cosines
 from memoryd.store.search.stems import stem
 
 FOREMOST = 6  # candidates that are read, as many as are returned: what is among them stays among them
 
 
+def read_best_passages(
+    sql: sqlite3.Connection,
+    candidates: Sequence[Candidate],
+    words: Mapping[str, float],
+    weights: Mapping[str, Weight],
+    sought: Sought | None,
+    floor: float,
+    unknown: Set[int] = frozenset(),
+) -> tuple[dict[int, ChunkRow], dict[int, BestPassage]]:
+    """The foremost candidates as the ledger has them, and the best passage of each."""
+    rows = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]])
+    return rows, find_best_passages(rows, words, measure_nearness(rows, sought, floor), weights, unknown)
+
+
 def measure_nearness(rows: Mapping[int, ChunkRow], sought: Sought | None, floor: float) -> dict[int, float]:
     """By passage, how near it is to the query, as a share; nothing where vectors cannot tell."""
-    if sought is None:
-        return {}
-    passages = list({passage.id for row in rows.values() for passage in row.passages.values()})
-    try:
-        cosines = sought.index.cosines(passages, sought.vector).tolist()
-    except MemorydError:
-        return {}
+    passages = [passage.id for row in rows.values() for passage in row.passages.values()]
     return {
         passage: min(1.0, max(0.0, (cosine - floor) / (1 - floor)))
-        for passage, cosine in zip(passages, cosines, strict=True)
-        if not math.isnan(cosine)
+        for passage, cosine in known_cosines(sought, passages).items()
     }
 
 

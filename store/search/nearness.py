@@ -7,6 +7,7 @@ second tells the note that is about it from the one that mentions it.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryd.store.errors import MemorydError
 from memoryd.store.packed_ids import LAYOUT
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank, Ranking
@@ -40,6 +42,16 @@ def seek_passages(index: VectorIndex, vector: Vectors, limit: int, visible: Visi
     """Enough of the nearest passages for ``limit`` chunks. Needs no ledger, so it can run beside the keyword legs."""
     wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
     return Sought(vector, index, index.search(vector, wanted, visible.documents))
+
+
+def known_cosines(sought: Sought | None, passages: Iterable[int]) -> dict[int, float]:
+    """How near each passage is to the query, if its vector is known; nothing where vectors cannot be read."""
+    wanted = list(set(passages))
+    try:
+        cosines = sought.index.cosines(wanted, sought.vector).tolist() if sought else []
+    except MemorydError:  # an answer is worth more than what this would add to it
+        return {}
+    return {passage: cosine for passage, cosine in zip(wanted, cosines, strict=False) if not math.isnan(cosine)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
-from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
+from memoryd.store.search.chunk_rows import ChunkRow
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.concentration import FOREMOST, concentrate, find_best_passages, measure_nearness
+from memoryd.store.search.concentration import concentrate, read_best_passages
 from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.freshness import put_newer_first
 from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
@@ -108,9 +108,8 @@ def search(
             alone = len(rankings) == 1  # a leg by itself is what it is
             part = 0.0 if alone or fusion != "weighted" else settings.concentration
             if part > 0:
-                read = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]])
-                nearness = measure_nearness(read, sought, noise.floor)
-                best = find_best_passages(read, brought.words, nearness, weights, unknown.get("vector", frozenset()))
+                late = unknown.get("vector", frozenset())
+                read, best = read_best_passages(sql, candidates, brought.words, weights, sought, noise.floor, late)
                 candidates = concentrate(candidates, best, part)
             candidates = calibrate(candidates, weights, fusion, noise.of(PASSAGE), part)
         if wants_rerank(query, settings):

@@ -19,7 +19,7 @@ from memoryd.store.protocols import Reranker
 from memoryd.store.search.answer import Candidate, RerankReport, RerankStep
 from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.highlights import Marker
-from memoryd.store.search.nearness import Sought
+from memoryd.store.search.nearness import Sought, known_cosines
 from memoryd.store.search.request import SearchQuery, SearchSettings
 from memoryd.store.search.snippet import best_passage
 
@@ -54,7 +54,8 @@ def rerank(
         return candidates, RerankReport(used=False, reason="the ranking is clear without it")
     head = candidates[:DEPTH]
     rows = read_chunks(sql, [candidate.chunk_id for candidate in head])
-    order = reading_order(head, rows, _nearness(rows, sought), Marker(query.text))
+    passages = (passage.id for row in rows.values() for passage in row.passages.values())
+    order = reading_order(head, rows, known_cosines(sought, passages), Marker(query.text))
     try:
         scores = reranker.score(query.text, [each.text for each in order], began + settings.rerank.budget_ms / 1000)
     except MemorydError as error:
@@ -131,17 +132,6 @@ def _passages(
     for ordinal, passage in ranked:
         if passage.text.strip():
             yield ordinal, passage.id, passage.text
-
-
-def _nearness(rows: Mapping[int, ChunkRow], sought: Sought | None) -> dict[int, float]:
-    if sought is None:
-        return {}
-    passages = list({passage.id for row in rows.values() for passage in row.passages.values()})
-    try:
-        cosines = sought.index.cosines(passages, sought.vector).tolist()
-    except MemorydError:
-        return {}  # the order of reading is no reason to fail
-    return {passage: cosine for passage, cosine in zip(passages, cosines, strict=True) if not math.isnan(cosine)}
 
 
 def best_of_each(order: Sequence[Reading], scores: Sequence[float]) -> dict[int, RerankStep]:
