@@ -50,5 +50,6 @@ def last_proof(engine: Engine, workspaces: Sequence[dict[str, Any]]) -> dict[str
         "kinds": count_kinds(proof.drift),
         "found": [asdict(entry) for entry in proof.drift[:LISTED]],
         "pending": proof.pending,
+        "failed": proof.failed,
         "changed_since": len(changed) + unread,
     }

@@ -15,6 +15,7 @@ class Proof:
     root: str | None  # of a full look
     drift: tuple[Drift, ...]  # what was not in sync, and could not be put right
     pending: int  # documents that were being worked on
+    failed: int = 0  # documents that could not be, so that nothing is claimed of them
 
     @property
     def in_sync(self) -> bool:

@@ -178,7 +178,9 @@ class Verifier:
         repaired = tuple(entry for entry in found if entry.place not in left)
         drift = tuple(look.drift)
         if look.whole:
-            self.proofs.keep(Proof(look.at, root is None, root, drift, len(look.pending)))
+            failed = {(failure.workspace, failure.path) for failure in self._stores.queue.failures()} & look.pending
+            pending = len(look.pending) - len(failed)
+            self.proofs.keep(Proof(look.at, root is None, root, drift, pending, len(failed)))
         if drift:
             log.warning("drift_left", **count_kinds(drift))
         return Verdict(root, drift, repaired, len(look.pending), look.documents, look.chunks, look.vectors)

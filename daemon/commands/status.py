@@ -230,8 +230,9 @@ def describe_proof(proof: dict[str, Any] | None) -> str:
         words = f"not in sync at {at}: {kinds} ('memoryd verify' names them)"
     if proof["root"]:
         words += f" · root {proof['root'][:12]}"
-    if proof["pending"]:
-        words += f", but for {plural(proof['pending'], 'file')} in hand then"
+    left_out = {"that failed": proof.get("failed", 0), "in hand then": proof["pending"]}
+    if told := [f"{plural(count, 'file')} {why}" for why, count in left_out.items() if count]:
+        words += f", but for {' and '.join(told)}"
     if proof["changed_since"]:
         words += f"; {plural(proof['changed_since'], 'file')} changed since"
     return words

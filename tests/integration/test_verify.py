@@ -561,7 +561,8 @@ def test_scheduled_look_does_not_repeat_what_has_failed_and_a_repair_does(memory
     run_sql(memory, f"DELETE FROM vectors WHERE document_id = {GOATS}")  # something else is to be put right
     calls = memory.embedder.document_calls
     proof = verify_on_schedule(memory)
-    assert (proof["in_sync"], proof["pending"]) == (True, 1)
+    assert (proof["in_sync"], proof["pending"], proof["failed"]) == (True, 0, 1)
+    assert describe_proof(proof).endswith(", but for 1 file that failed")
     assert memory.live.queue.failures() == [failed]
     assert memory.embedder.document_calls == calls
 
