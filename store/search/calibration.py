@@ -204,8 +204,8 @@ def _ask_legs(
     everything = Visible()
     sought = seek_passages(index, vector, _POOL, everything)
     rankings = {
-        "words": words_leg(sql, keywords, _POOL, everything, written),
-        "trigram": trigram_leg(sql, keywords, _POOL, everything, written),
+        "words": words_leg(sql, keywords, _POOL, everything, written).ranking,
+        "trigram": trigram_leg(sql, keywords, _POOL, everything, written).ranking,
         "vector": vector_leg(sql, sought, _POOL, everything, floor=floor).ranking,
     }
     return rankings, sought

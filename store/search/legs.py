@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
 
 import numpy as np
 
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.search.answer import LegRank, Ranking
-from memoryd.store.search.postings import Index, Postings, add_up
+from memoryd.store.search.keyword_leg import KeywordLeg, place_at
+from memoryd.store.search.postings import Chunks, Index, Postings, Scores, add_up
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.trigrams import (
@@ -25,7 +26,7 @@ from memoryd.store.search.trigrams import (
     doubtful_terms,
     read_presence,
     read_terms,
-    score_chunks,
+    score_reading,
     true_parts,
 )
 from memoryd.store.search.visibility import Visible
@@ -50,33 +51,33 @@ def weigh_words(sql: sqlite3.Connection, query: KeywordQuery, written: Written =
 
 def words_leg(
     sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
-) -> Ranking:
+) -> KeywordLeg:
     """BM25 over the word index, phrase by phrase, for each has a weight of its own."""
     index = Index(sql, "chunk_words")
     phrases = telling_phrases(count_phrases(index, query.word_phrases, _MOST_WORDS, written), _MOST_WORDS)
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
-        return {}
-    if _are_common(present, _MOST_WORDS):
+        return KeywordLeg({})
+    if common := _are_common(present, _MOST_WORDS):
         newest = _newest(index, present, _MOST_WORDS // 2, visible)
         found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
-        found = _first(found, limit, visible)
     else:
         found = add_up((index.postings(phrase.text), phrase.correction) for phrase in present)
-    return _rank(_best(sql, found, limit, visible), phrases)
+    best = _best(sql, _first(found, limit, visible) if common else found, limit, visible)
+    return _leg(best, phrases, found, found.of)
 
 
 def trigram_leg(
     sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible, written: Written = ANYHOW
-) -> Ranking:
+) -> KeywordLeg:
     """BM25 over the trigram index, and over the text of the best; a scan where every term is too short for it."""
     if not query.terms:
-        return _scan(sql, query, limit, visible)
+        return KeywordLeg(_scan(sql, query, limit, visible))
     index, asked = Index(sql, "chunks_fts"), query.phrases
     phrases = telling_phrases(count_phrases(index, asked, _MOST_TERMS, written), _MOST_TERMS)
     present = [phrase for phrase in phrases if phrase.having]
     if not present:
-        return {}
+        return KeywordLeg({})
     if common := _are_common(present, _MOST_TERMS):
         having = _newest(index, present, _MOST_TERMS // 3, visible)
     else:
@@ -85,7 +86,7 @@ def trigram_leg(
     terms = [Term(texts[phrase.text], phrase, each) for phrase, each in zip(present, having, strict=True)]
     terms = [term for term in terms if len(term.having.chunks)]
     if not terms:
-        return {}
+        return KeywordLeg({})
     found = add_up((term.having, term.phrase.weight) for term in terms)
     most = max(limit, READ)
     best = [chunk for chunk, _ in _best(sql, _first(found, most, visible) if common else found, most, visible)]
@@ -98,9 +99,12 @@ def trigram_leg(
         known = set(reading.chunks)
         reading = reading.and_of(read_terms(sql, [chunk for chunk in more if chunk not in known], terms))
         parts = true_parts(reading, terms)
-    scored, counted = score_chunks(index, best, reading, terms, parts)
+    scoring, counted = score_reading(index, reading, terms, parts)
+    looked_at = np.array(list(dict.fromkeys([*reading.chunks, *best])), np.int64)
+    scored = zip(looked_at.tolist(), scoring.of(looked_at).tolist(), strict=True)
+    ranked = sorted((each for each in scored if each[1] > 0), key=lambda each: -each[1])  # of equals as they came
     absent = [phrase for phrase in phrases if not phrase.having]
-    return _rank(scored[:limit], [*absent, *counted])
+    return _leg(ranked[:limit], [*absent, *counted], found, scoring.of)
 
 
 def _is_word(sql: sqlite3.Connection, term: str) -> bool:
@@ -112,10 +116,16 @@ def _are_common(phrases: Sequence[Phrase], most: int) -> bool:
     return all(phrase.having > most for phrase in phrases)
 
 
-def _rank(best: Iterable[tuple[int, float]], phrases: Sequence[Phrase]) -> Ranking:
+def _leg(
+    best: Iterable[tuple[int, float]],
+    phrases: Sequence[Phrase],
+    found: Postings,
+    score: Callable[[Chunks], Scores],
+) -> KeywordLeg:
     """``phrases``: all that could have scored."""
     perfect = perfect_score(phrases)
-    return {chunk: LegRank(rank, score, min(1.0, score / perfect)) for rank, (chunk, score) in enumerate(best, start=1)}
+    ranking = {chunk: place_at(rank, each, perfect) for rank, (chunk, each) in enumerate(best, start=1)}
+    return KeywordLeg(ranking, found, score, perfect)
 
 
 def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible) -> list[Postings]:

@@ -18,7 +18,7 @@ from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
-from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
+from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, RerankReport
 from memoryd.store.search.chunk_rows import ChunkRow
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.concentration import concentrate, read_best_passages
@@ -33,6 +33,7 @@ from memoryd.store.search.hypothesis import (
     query_vector,
     wants_hypothesis,
 )
+from memoryd.store.search.keyword_leg import KeywordLeg, complete
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
 from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import PASSAGE, Noise, read_noise, script_of
@@ -97,10 +98,14 @@ def search(
                     degraded = Degraded("vector", error.message, error.hint)
                     hyde = plain_after_all(error) if hyde else None
         brought = coming.result() if by_meaning else bring()
-        rankings, noise, dates = brought.rankings, brought.noise, brought.held.dates
+        noise, dates = brought.noise, brought.held.dates
+        rankings = {leg: each.ranking for leg, each in brought.legs.items()}
         if near:
             rankings["vector"], unknown["vector"], dates = near.ranking, near.unknown, near.dates
+        proposed = {leg: len(ranking) for leg, ranking in rankings.items()}
         with watch.stage("rank"):
+            if len(rankings) > 1:
+                rankings |= complete(brought.legs, rankings)
             fusion = settings.fusion
             weights = weigh_legs(rankings, settings.weights, noise, fusion=fusion, adaptive=settings.adaptive)
             values = {leg: weight.value for leg, weight in weights.items()}
@@ -137,7 +142,7 @@ def search(
         pending=pending(),
         degraded=degraded,
         timings=watch.milliseconds,
-        candidates={leg: len(ranking) for leg, ranking in rankings.items()},
+        candidates=proposed,
         weights=weights,
         lost=lost,
         absence=explain_absence(hits, lost, min_score, least, filtered=filtered, limit=limit, unknown=nowhere),
@@ -154,7 +159,7 @@ class _Brought:
     keywords: KeywordQuery
     script: str
     noise: Noise
-    rankings: dict[str, Ranking]
+    legs: dict[str, KeywordLeg]
     words: dict[str, float]  # of the query, and what each weighs
     held: Held
 
@@ -172,17 +177,17 @@ def _bring_keywords(
     script = script_of(text)
     noise = read_noise(sql, script, fingerprint)
     written = Written(script, noise.part)
-    rankings: dict[str, Ranking] = {}
+    legs: dict[str, KeywordLeg] = {}
     for leg, bring in (("words", words_leg), ("trigram", trigram_leg)):
         if settings.weights[leg] > 0:
             with watch.stage(leg):
-                rankings[leg] = bring(sql, keywords, settings.candidates, visible, written)
-    words = weigh_words(sql, keywords, written) if "words" in rankings else {}
-    held = passages_of(sql, {chunk for ranking in rankings.values() for chunk in ranking})
-    if any(chunk not in held.dates for ranking in rankings.values() for chunk in ranking):
+                legs[leg] = bring(sql, keywords, settings.candidates, visible, written)
+    words = weigh_words(sql, keywords, written) if "words" in legs else {}
+    held = passages_of(sql, {chunk for leg in legs.values() for chunk in leg.ranking})
+    if any(chunk not in held.dates for leg in legs.values() for chunk in leg.ranking):
         # An index that is out of step names what is gone.
-        rankings = {leg: {chunk: r[chunk] for chunk in r if chunk in held.dates} for leg, r in rankings.items()}
-    return _Brought(keywords, script, noise, rankings, words, held)
+        legs = {name: leg.only(held.dates) for name, leg in legs.items()}
+    return _Brought(keywords, script, noise, legs, words, held)
 
 
 @contextmanager

@@ -33,10 +33,20 @@ class Postings:
     chunks: Chunks
     scores: Scores
 
+    def of(self, chunks: Chunks) -> Scores:
+        """The score of each of these chunks; 0 = it does not have the phrase."""
+        if not len(self.chunks):
+            return np.zeros(len(chunks))
+        at = np.minimum(np.searchsorted(self.chunks, chunks), len(self.chunks) - 1)
+        return np.where(self.chunks[at] == chunks, self.scores[at], 0.0)
+
     def since(self, chunk: int) -> Postings:
         """Of chunks from this one on."""
         late = self.chunks >= chunk
         return Postings(self.chunks[late], self.scores[late])
+
+
+NOTHING = Postings(np.empty(0, np.int64), np.empty(0))
 
 
 @dataclass(slots=True)

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memoryd.store.folding import fold
-from memoryd.store.search.postings import Index, Postings, Scores
+from memoryd.store.search.postings import Chunks, Index, Postings, Scores
 from memoryd.store.search.rarity import Phrase
 from memoryd.store.varints import add_varints
 
@@ -57,7 +56,7 @@ def true_parts(reading: Reading, terms: Sequence[Term]) -> list[float]:
     """For each term, of the chunks that were read and have its trigrams, the part that has it; 1 if none was."""
     if not any(map(_may_lack, terms)):
         return [1.0] * len(terms)
-    having = np.count_nonzero(_presence(reading.chunks, terms), axis=0).tolist()
+    having = np.count_nonzero(_presence(np.array(reading.chunks, np.int64), terms), axis=0).tolist()
     true = np.count_nonzero(reading.times, axis=0).tolist()
     return [min(1.0, found / alike) if alike else 1.0 for found, alike in zip(true, having, strict=True)]
 
@@ -106,34 +105,38 @@ def _count_trigrams(text: str) -> int:
     return max(0, heading - _TRIGRAM + 1) + max(0, len(text) - heading - _TRIGRAM)
 
 
-def score_chunks(
-    index: Index, chunks: Sequence[int], reading: Reading, terms: Sequence[Term], parts: Sequence[float]
-) -> tuple[list[tuple[int, float]], list[Phrase]]:
-    """These chunks and those that were read, best first, and the phrases, counted anew. What has none of the terms is
-    left out; what was not read is expected to have them as often as the others."""
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What chunks score: those that were read by their text, others as if they had each term as often as these."""
+
+    read: dict[int, float]
+    terms: Sequence[Term]
+    weights: Scores  # of each term, with the part of the chunks that really has it and how often it stands there
+
+    def of(self, chunks: Chunks) -> Scores:
+        expected = (_presence(chunks, self.terms) @ self.weights).tolist()
+        return np.array([self.read.get(chunk, each) for chunk, each in zip(chunks.tolist(), expected, strict=True)])
+
+
+def score_reading(
+    index: Index, reading: Reading, terms: Sequence[Term], parts: Sequence[float]
+) -> tuple[Scoring, list[Phrase]]:
+    """And the phrases, counted anew."""
     phrases = [
         replace(term.phrase, having=round(term.phrase.having * part)) for term, part in zip(terms, parts, strict=True)
     ]
     weights = np.array([phrase.weight for phrase in phrases])
     scores = _bm25(reading.times, reading.lengths[:, None], index.usual) @ weights
-    found = dict(zip(reading.chunks, scores.tolist(), strict=True))
-    if rest := [chunk for chunk in chunks if chunk not in found]:
-        expected = _presence([*rest, *reading.chunks], terms) @ (weights * np.array(parts))
-        more = scores.sum() / max(1e-9, expected[len(rest) :].sum())  # for terms stand more than once
-        found |= dict(zip(rest, (expected[: len(rest)] * more).tolist(), strict=True))
-    best = [(chunk, score) for chunk, score in found.items() if score > 0]
-    return sorted(best, key=lambda each: -each[1]), phrases  # of equals in the order that they came in
+    expected = weights * np.array(parts)
+    once = _presence(np.array(reading.chunks, np.int64), terms) @ expected
+    more = scores.sum() / max(1e-9, once.sum())  # for terms stand more than once
+    read = dict(zip(reading.chunks, scores.tolist(), strict=True))
+    return Scoring(read, terms, expected * more), phrases
 
 
-def _presence(chunks: Sequence[int], terms: Sequence[Term]) -> Scores:
+def _presence(chunks: Chunks, terms: Sequence[Term]) -> Scores:
     """What the index knows of each chunk and each term; 0 = it lacks a trigram."""
-    wanted = np.array(chunks, np.int64)
-    found: NDArray[np.float64] = np.zeros((len(wanted), len(terms)))
-    for place, term in enumerate(terms):
-        having = term.having
-        at = np.minimum(np.searchsorted(having.chunks, wanted), len(having.chunks) - 1)
-        found[:, place] = np.where(having.chunks[at] == wanted, having.scores[at], 0.0)
-    return found
+    return np.stack([term.having.of(chunks) for term in terms], axis=1)
 
 
 def _bm25(times: float | Scores, lengths: Scores, usual: float) -> Scores:

@@ -115,8 +115,8 @@ def test_other_folding_rebuilds_the_keyword_index(ledger_path: Path) -> None:
     with open_ledger(ledger_path) as ledger:
         check_ledger(ledger.database)
         with ledger.database.read() as sql:
-            assert len(trigram_leg(sql, build_query("STRASSE"), 10, Visible())) == 1
-            assert trigram_leg(sql, build_query("otherwise"), 10, Visible()) == {}
+            assert len(trigram_leg(sql, build_query("STRASSE"), 10, Visible()).ranking) == 1
+            assert trigram_leg(sql, build_query("otherwise"), 10, Visible()).ranking == {}
 
 
 def test_remember_tells_whether_a_fact_changed(ledger: Ledger) -> None:

@@ -17,7 +17,7 @@ from tests.support.ledger import Ledger, check_ledger, open_ledger
 def found(ledger: Ledger, query: str) -> set[str]:
     """Texts of the chunks that keyword search finds."""
     with ledger.database.read() as sql:
-        ids = trigram_leg(sql, build_query(query), 100, Visible())
+        ids = trigram_leg(sql, build_query(query), 100, Visible()).ranking
     return {text for text, identity in ledger.chunk_ids().items() if identity in ids}
 
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Vectors
+from memoryd.store.search.keyword_leg import KeywordLeg
 from memoryd.store.search.legs import trigram_leg, words_leg
 from memoryd.store.search.nearness import passages_of, seek_passages, vector_leg
 from memoryd.store.search.query import build_query
@@ -18,7 +21,7 @@ def by_words(ledger: Ledger, query: str, limit: int = 100, paths: list[str] | No
     """Texts of the chunks that the trigram leg brings, best first."""
     documents = None if paths is None else frozenset(document_id("home", path) for path in paths)
     with ledger.database.read() as sql:
-        ranking = trigram_leg(sql, build_query(query), limit, Visible(documents))
+        ranking = trigram_leg(sql, build_query(query), limit, Visible(documents)).ranking
     assert [place.rank for place in ranking.values()] == list(range(1, len(ranking) + 1))
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     return [texts[chunk] for chunk in ranking]
@@ -44,7 +47,7 @@ def test_more_matching_terms_score_higher(ledger: Ledger) -> None:
     filler = [f"something else entirely, number {number}\n" for number in range(20)]
     ledger.put(make_document("a.md", "compaction only here\n", "compaction of the ledger\n", *filler))
     with ledger.database.read() as sql:
-        ranking = trigram_leg(sql, build_query("compaction ledger"), 100, Visible())
+        ranking = trigram_leg(sql, build_query("compaction ledger"), 100, Visible()).ranking
     scores = [place.score for place in ranking.values()]
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
@@ -84,7 +87,7 @@ def test_filter_that_leaves_nothing_finds_nothing(ledger: Ledger) -> None:
 def test_ties_have_a_fixed_order_that_does_not_depend_on_when_they_were_indexed(ledger: Ledger) -> None:
     def order() -> list[str]:
         with ledger.database.read() as sql:
-            ranking = trigram_leg(sql, build_query("identical"), 100, Visible())
+            ranking = trigram_leg(sql, build_query("identical"), 100, Visible()).ranking
             path = "SELECT path FROM documents d JOIN chunks c ON c.document_id = d.id WHERE c.id = ?"
             return [sql.execute(path, (chunk,)).fetchone()[0] for chunk in ranking]
 
@@ -267,7 +270,7 @@ def worded(ledger: Ledger, query: str) -> list[str]:
     """Texts of the chunks that the words leg brings, best first."""
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     with ledger.database.read() as sql:
-        return [texts[chunk].strip() for chunk in words_leg(sql, build_query(query), 100, Visible())]
+        return [texts[chunk].strip() for chunk in words_leg(sql, build_query(query), 100, Visible()).ranking]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +313,7 @@ def put_in_turn(ledger: Ledger, *texts: str) -> None:
 
 def numbers(ledger: Ledger, query: str, documents: frozenset[int] | None = None) -> list[int]:
     with ledger.database.read() as sql:
-        ranking = words_leg(sql, build_query(query), 100, Visible(documents))
+        ranking = words_leg(sql, build_query(query), 100, Visible(documents)).ranking
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     assert all(0 < place.share < 1 for place in ranking.values())
     return [int(texts[chunk].rsplit(maxsplit=1)[-1]) for chunk in ranking]
@@ -338,3 +341,48 @@ def test_a_filter_does_not_starve_a_question_of_common_words(ledger: Ledger) -> 
 def test_one_rarer_word_is_looked_for_in_the_whole_memory(ledger: Ledger) -> None:
     put_in_turn(ledger, "a zeppelin and a server", *["server boat"] * 20)
     assert numbers(ledger, "server zeppelin boat")[0] == 0
+
+
+# -- what a leg says of chunks that it does not bring -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("leg", [words_leg, trigram_leg])
+def test_leg_knows_the_places_of_what_it_does_not_bring(ledger: Ledger, leg: Callable[..., KeywordLeg]) -> None:
+    texts = [f"{'garden ' * (1 + number % 4)}{'water ' * (number % 3)}{'bed ' * number}\n" for number in range(20)]
+    ledger.put(*(make_document(f"{number}.md", text) for number, text in enumerate([*texts, "nothing of it\n"])))
+    every = ledger.chunk_ids().values()
+    with ledger.database.read() as sql:
+        query = build_query("garden water")
+        few, all_of_them = (leg(sql, query, limit, Visible()) for limit in (3, 100))
+    assert len(few.ranking) == 3
+    assert len(all_of_them.ranking) == 20  # not what has nothing of it
+    places = few.places(every)
+    assert places.keys() == all_of_them.ranking.keys() - few.ranking.keys()
+    for chunk, place in places.items():
+        assert place[1:3] == pytest.approx(all_of_them.ranking[chunk][1:3])
+    assert min(place.rank for place in places.values()) == 4
+
+
+def test_leg_knows_where_a_chunk_stands_by_what_is_above_it(ledger: Ledger) -> None:
+    ledger.put(*(make_document(f"{number}.md", f"garden {'bed ' * number}\n") for number in range(20)))
+    last = max(ledger.chunk_ids().items(), key=lambda each: len(each[0]))[1]
+    with ledger.database.read() as sql:
+        leg = words_leg(sql, build_query("garden"), 3, Visible())
+    assert leg.places([last])[last].rank == 20
+
+
+def test_leg_that_found_nothing_says_nothing_of_others(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "something else\n"))
+    with ledger.database.read() as sql:
+        assert words_leg(sql, build_query("garden"), 3, Visible()).places([1, 2]) == {}
+
+
+@pytest.mark.usefixtures("few_places")
+def test_of_common_words_places_are_known_too(ledger: Ledger) -> None:
+    put_in_turn(ledger, *["server boat"] * 20)
+    with ledger.database.read() as sql:
+        leg = words_leg(sql, build_query("server boat"), 2, Visible())
+        places = leg.places(ledger.chunk_ids().values())
+    assert len(leg.ranking) == 2
+    assert places
+    assert {place.share for place in places.values()} == {place.share for place in leg.ranking.values()}

@@ -135,6 +135,26 @@ def test_query_is_answered_with_place_and_parts(ledger: Ledger, meaning: Meaning
     assert answer.timings.keys() == {"words", "trigram", "embed", "nearest", "vector", "rank"}
 
 
+def test_every_candidate_is_judged_by_every_leg_however_few_each_proposes(ledger: Ledger, meaning: Meaning) -> None:
+    notes = [
+        f"note {number}: {'garden ' * (number % 5)}{'water ' * (number % 3)}{'bed ' * number}\n" for number in range(30)
+    ]
+    ledger.put(*(make_document(f"{number}.md", text) for number, text in enumerate(notes)))
+    meaning.learn()
+    few, many = (ask(ledger, "garden water", meaning, replace(PLAIN, candidates=count), limit=30) for count in (3, 30))
+    assert (few.candidates["words"], few.candidates["trigram"]) == (3, 3)
+    assert many.candidates["words"] > 20
+    told = {hit.path: (hit.candidate.legs, hit.candidate.fused) for hit in many.hits}
+    assert len(few.hits) > 3
+    for hit in few.hits:
+        legs, fused = told[hit.path]
+        assert hit.candidate.legs.keys() == legs.keys()
+        assert {leg: place.share for leg, place in hit.candidate.legs.items()} == pytest.approx(
+            {leg: place.share for leg, place in legs.items()}
+        )
+        assert hit.candidate.fused == pytest.approx(fused)
+
+
 def test_lines_are_those_of_the_file_as_it_is_now(ledger: Ledger, meaning: Meaning) -> None:
     ledger.put(make_document("a.md", "one\ntwo\n", "three\nfour about whales\n", "five\n", chunks=[(0, 0), (1, 2)]))
     meaning.learn()

@@ -116,7 +116,7 @@ def test_perfect_score_is_never_reached_and_neared_by_what_says_nothing_else(led
 
     ledger.put(make_document("a.md", "boat " * 200 + "\n", "a boat and much else\n", "nothing of the kind\n"))
     with ledger.database.read() as sql:
-        first, second = words_leg(sql, build_query("boat"), 10, Visible()).values()
+        first, second = words_leg(sql, build_query("boat"), 10, Visible()).ranking.values()
     assert 0.9 < first.share < 1
     assert second.share < first.share - 0.1
 

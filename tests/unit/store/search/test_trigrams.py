@@ -22,7 +22,7 @@ SCATTERED = "kag, then aga and gar.\n"  # all trigrams of "kagar", and not the w
 
 def find(ledger: Ledger, query: str, limit: int = 100, visible: Visible | None = None) -> dict[str, LegRank]:
     with ledger.database.read() as sql:
-        ranking = trigram_leg(sql, build_query(query), limit, visible or Visible())
+        ranking = trigram_leg(sql, build_query(query), limit, visible or Visible()).ranking
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
     return {texts[chunk]: place for chunk, place in ranking.items()}
 
@@ -82,7 +82,7 @@ def test_score_is_bm25_as_fts5_has_it_with_places(ledger: Ledger, term: str) -> 
         placed.executemany("INSERT INTO places (rowid, heading, text) VALUES (?, ?, ?)", rows)
         scores = "SELECT rowid, -bm25(places) FROM places WHERE places MATCH ?"
         expected = dict(placed.execute(scores, (f'"{query.terms[0]}"',)).fetchall())
-        found = trigram_leg(sql, query, 100, Visible())
+        found = trigram_leg(sql, query, 100, Visible()).ranking
     correction = make_phrase(query.phrases[0], len(expected), len(texts)).correction
     assert expected
     assert {chunk: place.score for chunk, place in found.items()} == pytest.approx(
