@@ -284,7 +284,9 @@ class Search:
             1,
         ),
     )
-    candidates: int = field(default=80, metadata=about("Chunks that each leg proposes.", 1, 10_000))
+    candidates: int = field(
+        default=30, metadata=about("Chunks that each leg proposes, or as many as are asked for.", 1, 10_000)
+    )
     fusion: str = field(
         default="weighted",
         metadata=about("weighted adds up how well each leg matches, rrf its ranks.", choices=("weighted", "rrf")),

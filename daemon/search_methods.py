@@ -54,7 +54,7 @@ class SearchMethods:
         query = self._query(request)
         answer = search(
             query,
-            self._settings(request.settings),
+            self._settings(request),
             engine.database,
             self._semantics(cached=request.cached),
             lambda: self._pending(query.workspaces or self._searched(query), request.scope),
@@ -92,7 +92,7 @@ class SearchMethods:
         began = time.perf_counter()
         request = parse_params(WhyNotRequest, params)
         path, line = inside(request.passage), request.line or 1
-        settings = self._settings(request.settings)
+        settings = self._settings(request)
         workspace, finding = why_not(self._engine, path, line, self._query(request), settings)
         took_ms = round((time.perf_counter() - began) * 1000, 2)
         log.info("why_not_done", took_ms=took_ms, verdict=finding.verdict, remedies=len(finding.remedies))
@@ -103,9 +103,10 @@ class SearchMethods:
         now = self._engine.semantics.now()
         return now if cached or isinstance(now, Absent) else now.forgetful()
 
-    def _settings(self, own: Mapping[str, Any] | None) -> SearchSettings:
+    def _settings(self, request: SearchRequest) -> SearchSettings:
         """How a query is to be answered; without the vector leg where that is switched off."""
-        settings = search_settings(self._live.search(own))
+        settings = search_settings(self._live.search(request.settings))
+        settings = replace(settings, candidates=max(settings.candidates, request.limit or settings.limit))
         if not self._engine.semantics.off():
             return settings
         return replace(settings, weights={**settings.weights, "vector": 0.0})

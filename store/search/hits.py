@@ -38,8 +38,8 @@ def select_hits(
     ``vectors``: None without the leg. ``known``: what was read before of some chunks. ``reach``: 0 leaves neighbours
     apart.
     """
-    limit = settings.limit if query.limit is None else query.limit
-    min_score = settings.min_score if query.min_score is None else query.min_score
+    limit = settings.limit_of(query)
+    min_score = settings.min_score_of(query)
     good = put_words_first([candidate for candidate in candidates if candidate.score >= min_score])
     # Texts are read of as many as are enough unless half of them fall away; of more only where they do.
     size = max(2 * limit + reach, WINDOW if settings.mmr.enabled else 0)

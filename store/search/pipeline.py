@@ -132,8 +132,7 @@ def search(
 
         nowhere = [] if hits else as_typed(unknown_words(sql, brought.keywords), query.text)
 
-    limit = settings.limit if query.limit is None else query.limit
-    min_score = settings.min_score if query.min_score is None else query.min_score
+    limit, min_score = settings.limit_of(query), settings.min_score_of(query)
     filtered = visible != Visible()
 
     return Answer(

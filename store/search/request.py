@@ -53,7 +53,7 @@ class SearchSettings:
     limit: int = 6
     min_score: float = 0.05
     abstain: float = 0.1  # relevance: if even the best candidate has less, the memory has no answer; 0 = never
-    candidates: int = 100  # chunks that each leg may bring; fixed, so that `limit` never changes the ranking
+    candidates: int = 30  # chunks that each leg brings; fixed, so that `limit` never changes the ranking
     fusion: Fusion = "weighted"
     adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from
     weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 1.0})
@@ -64,6 +64,14 @@ class SearchSettings:
     hyde: Hyde = field(default_factory=Hyde)
     rerank: Rerank = field(default_factory=Rerank)
     snippet_chars: int = 700
+
+    def limit_of(self, query: SearchQuery) -> int:
+        """The hits that a query asks for."""
+        return self.limit if query.limit is None else query.limit
+
+    def min_score_of(self, query: SearchQuery) -> float:
+        """What a hit must score for a query."""
+        return self.min_score if query.min_score is None else query.min_score
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,11 +48,11 @@ class Case:
 
     @property
     def limit(self) -> int:
-        return self.settings.limit if self.query.limit is None else self.query.limit
+        return self.settings.limit_of(self.query)
 
     @property
     def min_score(self) -> float:
-        return self.settings.min_score if self.query.min_score is None else self.query.min_score
+        return self.settings.min_score_of(self.query)
 
     # -- asked of the pipeline ----------------------------------------------------------------------------
 

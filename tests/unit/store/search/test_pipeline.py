@@ -141,18 +141,21 @@ def test_every_candidate_is_judged_by_every_leg_however_few_each_proposes(ledger
     ]
     ledger.put(*(make_document(f"{number}.md", text) for number, text in enumerate(notes)))
     meaning.learn()
-    few, many = (ask(ledger, "garden water", meaning, replace(PLAIN, candidates=count), limit=30) for count in (3, 30))
+    few, many = (ask(ledger, "garden water", meaning, replace(PLAIN, candidates=count), limit=3) for count in (3, 30))
     assert (few.candidates["words"], few.candidates["trigram"]) == (3, 3)
     assert many.candidates["words"] > 20
-    told = {hit.path: (hit.candidate.legs, hit.candidate.fused) for hit in many.hits}
-    assert len(few.hits) > 3
-    for hit in few.hits:
-        legs, fused = told[hit.path]
-        assert hit.candidate.legs.keys() == legs.keys()
-        assert {leg: place.share for leg, place in hit.candidate.legs.items()} == pytest.approx(
-            {leg: place.share for leg, place in legs.items()}
-        )
-        assert hit.candidate.fused == pytest.approx(fused)
+    told = judged(many)
+    assert len(judged(few)) > 3
+    for chunk, (shares, fused) in judged(few).items():
+        assert shares.keys() == told[chunk][0].keys()
+        assert shares == pytest.approx(told[chunk][0])
+        assert fused == pytest.approx(told[chunk][1])
+
+
+def judged(answer: Answer) -> dict[int, tuple[dict[str, float], float]]:
+    """What the legs said of every candidate, each by itself and together."""
+    candidates = [*(hit.candidate for hit in answer.hits), *(lost.candidate for lost in answer.lost)]
+    return {each.chunk_id: ({leg: place.share for leg, place in each.legs.items()}, each.fused) for each in candidates}
 
 
 def test_lines_are_those_of_the_file_as_it_is_now(ledger: Ledger, meaning: Meaning) -> None:
