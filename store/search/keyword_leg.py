@@ -7,36 +7,47 @@ what is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memoryd.store.search.answer import LegRank, Ranking
-from memoryd.store.search.postings import NOTHING, Chunks, Postings, Scores
+from memoryd.store.search.postings import Chunks, Postings, Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Every chunk that has something of the query, as far as a leg's index tells."""
+
+    postings: Postings
+    score: Callable[[Chunks], Scores]  # of any chunk, as the leg scores those that it brings
+    perfect: float  # the score of a perfect match
+    ordered: Scores  # of the postings, the least first
+
+    def places(self, chunks: Sequence[int]) -> Ranking:
+        """Of those of these chunks that score."""
+        wanted = np.array(chunks, np.int64)
+        above = len(self.ordered) - np.searchsorted(self.ordered, self.postings.of(wanted), side="right")
+        judged = zip(chunks, (1 + above).tolist(), self.score(wanted).tolist(), strict=True)
+        return {chunk: place_at(rank, score, self.perfect) for chunk, rank, score in judged if score > 0}
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordLeg:
-    ranking: Ranking  # what it brings
-    found: Postings = NOTHING  # every chunk that has something of the query, as far as the index tells
-    score: Callable[[Chunks], Scores] | None = None  # of any chunk; None: of no other than it brings
-    perfect: float = 1.0
+    ranking: Ranking  # what it brings, and what else was asked of it
+    found: Found | None = None  # None: it knows no other than it brings
 
     def only(self, chunks: Container[int]) -> KeywordLeg:
-        """Bringing none but these."""
+        """Without the others."""
         return replace(self, ranking={chunk: place for chunk, place in self.ranking.items() if chunk in chunks})
 
-    def places(self, chunks: Iterable[int]) -> Ranking:
-        """Where those of these chunks stand that it did not bring, if they have something of the query."""
+    def and_of(self, chunks: Iterable[int]) -> KeywordLeg:
+        """With the places of these chunks, too, if they have something of the query."""
         others = [chunk for chunk in chunks if chunk not in self.ranking]
-        if not others or self.score is None:
-            return {}
-        wanted = np.array(others, np.int64)
-        above = np.count_nonzero(self.found.scores[:, None] > self.found.of(wanted), axis=0)
-        ranks = 1 + np.maximum(above, len(self.ranking))
-        judged = zip(others, ranks.tolist(), self.score(wanted).tolist(), strict=True)
-        return {chunk: place_at(rank, score, self.perfect) for chunk, rank, score in judged if score > 0}
+        if not others or self.found is None:
+            return self
+        return replace(self, ranking=self.ranking | self.found.places(others))
 
 
 def place_at(rank: int, score: float, perfect: float) -> LegRank:
@@ -44,7 +55,7 @@ def place_at(rank: int, score: float, perfect: float) -> LegRank:
     return LegRank(rank, score, min(1.0, score / perfect))
 
 
-def complete(legs: Mapping[str, KeywordLeg], rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
-    """The rankings of the keyword legs, with the chunks that any of the legs brought."""
-    brought = dict.fromkeys(chunk for ranking in rankings.values() for chunk in ranking)
-    return {name: leg.ranking | leg.places(brought) for name, leg in legs.items()}
+def ask_all(legs: Mapping[str, KeywordLeg], chunks: Iterable[int] = ()) -> dict[str, KeywordLeg]:
+    """Each with the places of what the others have, and of these chunks."""
+    wanted = dict.fromkeys(chunk for brought in (*(leg.ranking for leg in legs.values()), chunks) for chunk in brought)
+    return {name: leg.and_of(wanted) for name, leg in legs.items()}

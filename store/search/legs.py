@@ -16,7 +16,7 @@ import numpy as np
 
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.search.answer import LegRank, Ranking
-from memoryd.store.search.keyword_leg import KeywordLeg, place_at
+from memoryd.store.search.keyword_leg import Found, KeywordLeg, place_at
 from memoryd.store.search.postings import Chunks, Index, Postings, Scores, add_up
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
@@ -122,10 +122,10 @@ def _leg(
     found: Postings,
     score: Callable[[Chunks], Scores],
 ) -> KeywordLeg:
-    """``phrases``: all that could have scored."""
+    """``phrases``: all that could have scored; ``found``: all chunks that have any of them."""
     perfect = perfect_score(phrases)
     ranking = {chunk: place_at(rank, each, perfect) for rank, (chunk, each) in enumerate(best, start=1)}
-    return KeywordLeg(ranking, found, score, perfect)
+    return KeywordLeg(ranking, Found(found, score, perfect, np.sort(found.scores)))
 
 
 def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible) -> list[Postings]:

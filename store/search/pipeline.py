@@ -33,7 +33,7 @@ from memoryd.store.search.hypothesis import (
     query_vector,
     wants_hypothesis,
 )
-from memoryd.store.search.keyword_leg import KeywordLeg, complete
+from memoryd.store.search.keyword_leg import KeywordLeg, ask_all
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
 from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import PASSAGE, Noise, read_noise, script_of
@@ -98,14 +98,11 @@ def search(
                     degraded = Degraded("vector", error.message, error.hint)
                     hyde = plain_after_all(error) if hyde else None
         brought = coming.result() if by_meaning else bring()
-        noise, dates = brought.noise, brought.held.dates
-        rankings = {leg: each.ranking for leg, each in brought.legs.items()}
-        if near:
-            rankings["vector"], unknown["vector"], dates = near.ranking, near.unknown, near.dates
-        proposed = {leg: len(ranking) for leg, ranking in rankings.items()}
+        legs, noise, dates = brought.legs, brought.noise, brought.held.dates
         with watch.stage("rank"):
-            if len(rankings) > 1:
-                rankings |= complete(brought.legs, rankings)
+            if near:
+                legs, unknown["vector"], dates = ask_all(legs, near.ranking), near.unknown, near.dates
+            rankings = {name: leg.ranking for name, leg in legs.items()} | ({"vector": near.ranking} if near else {})
             fusion = settings.fusion
             weights = weigh_legs(rankings, settings.weights, noise, fusion=fusion, adaptive=settings.adaptive)
             values = {leg: weight.value for leg, weight in weights.items()}
@@ -141,7 +138,7 @@ def search(
         pending=pending(),
         degraded=degraded,
         timings=watch.milliseconds,
-        candidates=proposed,
+        candidates={leg: len(ranking) for leg, ranking in rankings.items()},
         weights=weights,
         lost=lost,
         absence=explain_absence(hits, lost, min_score, least, filtered=filtered, limit=limit, unknown=nowhere),
@@ -181,6 +178,7 @@ def _bring_keywords(
         if settings.weights[leg] > 0:
             with watch.stage(leg):
                 legs[leg] = bring(sql, keywords, settings.candidates, visible, written)
+    legs = ask_all(legs)
     words = weigh_words(sql, keywords, written) if "words" in legs else {}
     held = passages_of(sql, {chunk for leg in legs.values() for chunk in leg.ranking})
     if any(chunk not in held.dates for leg in legs.values() for chunk in leg.ranking):

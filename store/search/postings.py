@@ -46,9 +46,6 @@ class Postings:
         return Postings(self.chunks[late], self.scores[late])
 
 
-NOTHING = Postings(np.empty(0, np.int64), np.empty(0))
-
-
 @dataclass(slots=True)
 class Kept:
     """What was read of one index."""

@@ -356,11 +356,11 @@ def test_leg_knows_the_places_of_what_it_does_not_bring(ledger: Ledger, leg: Cal
         few, all_of_them = (leg(sql, query, limit, Visible()) for limit in (3, 100))
     assert len(few.ranking) == 3
     assert len(all_of_them.ranking) == 20  # not what has nothing of it
-    places = few.places(every)
-    assert places.keys() == all_of_them.ranking.keys() - few.ranking.keys()
-    for chunk, place in places.items():
+    completed = few.and_of(every).ranking
+    assert completed.keys() == all_of_them.ranking.keys()
+    for chunk, place in completed.items():
         assert place[1:3] == pytest.approx(all_of_them.ranking[chunk][1:3])
-    assert min(place.rank for place in places.values()) == 4
+    assert {chunk: completed[chunk] for chunk in few.ranking} == few.ranking
 
 
 def test_leg_knows_where_a_chunk_stands_by_what_is_above_it(ledger: Ledger) -> None:
@@ -368,13 +368,13 @@ def test_leg_knows_where_a_chunk_stands_by_what_is_above_it(ledger: Ledger) -> N
     last = max(ledger.chunk_ids().items(), key=lambda each: len(each[0]))[1]
     with ledger.database.read() as sql:
         leg = words_leg(sql, build_query("garden"), 3, Visible())
-    assert leg.places([last])[last].rank == 20
+    assert leg.and_of([last]).ranking[last].rank == 20
 
 
 def test_leg_that_found_nothing_says_nothing_of_others(ledger: Ledger) -> None:
     ledger.put(make_document("a.md", "something else\n"))
     with ledger.database.read() as sql:
-        assert words_leg(sql, build_query("garden"), 3, Visible()).places([1, 2]) == {}
+        assert words_leg(sql, build_query("garden"), 3, Visible()).and_of([1, 2]).ranking == {}
 
 
 @pytest.mark.usefixtures("few_places")
@@ -382,7 +382,6 @@ def test_of_common_words_places_are_known_too(ledger: Ledger) -> None:
     put_in_turn(ledger, *["server boat"] * 20)
     with ledger.database.read() as sql:
         leg = words_leg(sql, build_query("server boat"), 2, Visible())
-        places = leg.places(ledger.chunk_ids().values())
-    assert len(leg.ranking) == 2
-    assert places
-    assert {place.share for place in places.values()} == {place.share for place in leg.ranking.values()}
+    more = leg.and_of(ledger.chunk_ids().values())
+    assert len(leg.ranking) == 2 < len(more.ranking)
+    assert {place.share for place in more.ranking.values()} == {place.share for place in leg.ranking.values()}

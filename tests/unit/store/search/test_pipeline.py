@@ -142,10 +142,8 @@ def test_every_candidate_is_judged_by_every_leg_however_few_each_proposes(ledger
     ledger.put(*(make_document(f"{number}.md", text) for number, text in enumerate(notes)))
     meaning.learn()
     few, many = (ask(ledger, "garden water", meaning, replace(PLAIN, candidates=count), limit=3) for count in (3, 30))
-    assert (few.candidates["words"], few.candidates["trigram"]) == (3, 3)
-    assert many.candidates["words"] > 20
     told = judged(many)
-    assert len(judged(few)) > 3
+    assert 3 < len(judged(few)) < len(told)
     for chunk, (shares, fused) in judged(few).items():
         assert shares.keys() == told[chunk][0].keys()
         assert shares == pytest.approx(told[chunk][0])
