@@ -171,7 +171,7 @@ class SearchResult(TypedDict):
     took_ms: float
     fence: NotRequired[Fence]
     timings_ms: NotRequired[dict[str, float]]
-    candidates: NotRequired[dict[str, int]]
+    candidates: NotRequired[Annotated[dict[str, int], "By leg: those in which it finds something."]]
     weights: NotRequired[dict[str, Weight]]
     embedding: NotRequired[Annotated[Literal["computed", "cached"] | None, "Where the query's vector came from."]]
     lost: NotRequired[dict[str, int]]
