@@ -42,7 +42,7 @@ def explain_hit(hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> list[str
 
 
 def explain_answer(answer: dict[str, Any]) -> list[str]:
-    """What each leg counted, in how many candidates it found something, which filters were on, what was left out, and where the time went."""
+    """What each leg counted and where it found something, which filters were on, what was left out, and the time."""
     head = f"{'leg':<9} {'weight':>12}  {'noise':>5}  {'best':>5}  {'apart':>5}  {'found':>7}  {'time':>8}"
     lines = [head]
     times = dict(answer["timings_ms"])
