@@ -67,8 +67,9 @@ def test_one_query_is_answered_by_its_own_settings(client: Client) -> None:
     assert legs(words) == {"words"}
     assert len(words["results"]) == 2
     assert len(ask(client, settings={"limit": 2}, limit=4)["results"]) == 4  # what the query says outright wins
-    one = ask(client, settings={"candidates": 1, "weights": {"words": 1, "vector": 0, "trigram": 0}})
-    assert one["candidates"] == {"words": 1}
+    few: dict[str, Any] = {"candidates": 1, "weights": {"words": 1, "vector": 0, "trigram": 0}}
+    assert ask(client, settings=few, limit=1)["candidates"] == {"words": 1}
+    assert ask(client, settings=few, limit=2)["candidates"] == {"words": 2}  # as many as are asked for
     again = ask(client)
     assert (again["results"], again["candidates"]) == (plain["results"], plain["candidates"])
 
