@@ -63,7 +63,8 @@ def words_leg(
         found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
     else:
         found = add_up((index.postings(phrase.text), phrase.correction) for phrase in present)
-    best = _best(sql, _first(found, limit, visible) if common else found, limit, visible)
+    found = _seen(sql, found, visible)
+    best = _best(sql, _first(found, limit) if common else found, limit)
     return _leg(best, phrases, found, found.of)
 
 
@@ -87,15 +88,15 @@ def trigram_leg(
     terms = [term for term in terms if len(term.having.chunks)]
     if not terms:
         return KeywordLeg({})
-    found = add_up((term.having, term.phrase.weight) for term in terms)
+    found = _seen(sql, add_up((term.having, term.phrase.weight) for term in terms), visible)
     most = max(limit, READ)
-    best = [chunk for chunk, _ in _best(sql, _first(found, most, visible) if common else found, most, visible)]
+    best = [chunk for chunk, _ in _best(sql, _first(found, most) if common else found, most)]
     reading = read_terms(sql, best[:READ], terms)
     parts = true_parts(reading, terms)
     if doubtful := [term for term in doubtful_terms(parts, terms) if not _is_word(sql, term.text)]:
         # The few chunks that have it may be any of those that have its trigrams. Of a long question it matters less.
-        alike = add_up((term.having, 1.0) for term in doubtful)
-        more = [chunk for chunk, _ in _best(sql, alike, _MOST_READ // len(query.terms) ** 2, visible)]
+        alike = _seen(sql, add_up((term.having, 1.0) for term in doubtful), visible)
+        more = [chunk for chunk, _ in _best(sql, alike, _MOST_READ // len(query.terms) ** 2)]
         known = set(reading.chunks)
         reading = reading.and_of(read_terms(sql, [chunk for chunk in more if chunk not in known], terms))
         parts = true_parts(reading, terms)
@@ -139,41 +140,47 @@ def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible
     return [each.since(since) for each in postings]
 
 
-def _first(found: Postings, limit: int, visible: Visible) -> Postings:
+def _seen(sql: sqlite3.Connection, found: Postings, visible: Visible) -> Postings:
+    """The chunks that the query may see: not even a rank tells how many others there are."""
+    if visible.documents is not None:
+        rows = sql.execute(
+            f"SELECT c.id FROM json_each(?3) wanted JOIN chunks c ON c.id = wanted.value WHERE {_VISIBLE}",  # noqa: S608 - a constant
+            (*_bounds(visible), json.dumps(found.chunks.tolist())),
+        )
+        seen = np.isin(found.chunks, [chunk for (chunk,) in rows.fetchall()])
+    elif visible.hidden_chunks:
+        seen = np.isin(found.chunks, list(visible.hidden_chunks), invert=True)
+    else:
+        return found
+    return Postings(found.chunks[seen], found.scores[seen])
+
+
+def _first(found: Postings, limit: int) -> Postings:
     """What can be among the best of the newest chunks. Many are equals: of these the newest, and no key is read."""
-    order = np.lexsort((-found.chunks, -found.scores))[: limit + len(visible.hidden_chunks)]
+    order = np.lexsort((-found.chunks, -found.scores))[:limit]
     return Postings(found.chunks[order], found.scores[order])
 
 
-def _best(sql: sqlite3.Connection, found: Postings, limit: int, visible: Visible) -> list[tuple[int, float]]:
-    """The visible chunks with the highest scores, best first. Of equals the key decides, which no rebuild changes."""
+def _best(sql: sqlite3.Connection, found: Postings, limit: int) -> list[tuple[int, float]]:
+    """The chunks with the highest scores, best first. Of equals the key decides, which no rebuild changes."""
+    if not len(found.chunks):
+        return []
     order = np.argsort(-found.scores, kind="stable")
     chunks, losses = found.chunks[order], -found.scores[order]
-    best: list[tuple[float, str, int]] = []
-    start, end = 0, limit + len(visible.hidden_chunks) if visible.documents is None else len(chunks)
-    while start < len(chunks) and len(best) < limit:
-        end = int(np.searchsorted(losses, losses[min(end, len(chunks)) - 1], side="right"))  # with all its equals
-        loss = dict(zip(chunks[start:end].tolist(), losses[start:end].tolist(), strict=True))
-        keys = _keys(sql, loss, visible)
-        best += sorted((loss[chunk], key, chunk) for chunk, key in keys.items())
-        start, end = end, len(chunks)
+    end = int(np.searchsorted(losses, losses[min(limit, len(chunks)) - 1], side="right"))  # with all its equals
+    loss = dict(zip(chunks[:end].tolist(), losses[:end].tolist(), strict=True))
+    keys = _keys_of_equals(sql, loss)
+    best = sorted((each, keys.get(chunk, ""), chunk) for chunk, each in loss.items())
     return [(chunk, -score) for score, _, chunk in best[:limit]]
 
 
-def _keys(sql: sqlite3.Connection, loss: Mapping[int, float], visible: Visible) -> dict[int, str]:
-    """The keys of those that are visible; where nothing is hidden they are read of equals alone."""
-    keys: dict[int, str] = {}
-    asked = list(loss)
-    if visible == Visible():
-        keys, shared = dict.fromkeys(loss, ""), Counter(loss.values())
-        asked = [chunk for chunk, each in loss.items() if shared[each] > 1]
-    if asked:
-        rows = sql.execute(
-            f"SELECT c.id, c.key FROM json_each(?3) wanted JOIN chunks c ON c.id = wanted.value WHERE {_VISIBLE}",  # noqa: S608 - a constant
-            (*_bounds(visible), json.dumps(asked)),
-        )
-        keys |= dict(rows.fetchall())
-    return keys
+def _keys_of_equals(sql: sqlite3.Connection, loss: Mapping[int, float]) -> dict[int, str]:
+    shared = Counter(loss.values())
+    equals = [chunk for chunk, each in loss.items() if shared[each] > 1]
+    if not equals:
+        return {}
+    query = "SELECT c.id, c.key FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value"
+    return dict(sql.execute(query, (json.dumps(equals),)).fetchall())
 
 
 def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:

@@ -385,3 +385,17 @@ def test_of_common_words_places_are_known_too(ledger: Ledger) -> None:
     more = leg.and_of(ledger.chunk_ids().values())
     assert len(leg.ranking) == 2 < len(more.ranking)
     assert {place.share for place in more.ranking.values()} == {place.share for place in leg.ranking.values()}
+
+
+@pytest.mark.parametrize("leg", [words_leg, trigram_leg])
+def test_rank_does_not_tell_of_chunks_that_are_hidden(ledger: Ledger, leg: Callable[..., KeywordLeg]) -> None:
+    ledger.put(*(make_document(f"{number}.md", f"garden {'bed ' * number}\n") for number in range(20)))
+    chunks = [chunk for _, chunk in sorted(ledger.chunk_ids().items(), key=lambda each: len(each[0]))]
+    seen = frozenset(document_id("home", f"{number}.md") for number in (5, 10, 15))
+    with ledger.database.read() as sql:
+        only = leg(sql, build_query("garden"), 1, Visible(seen))
+        rest = leg(sql, build_query("garden"), 1, Visible(None, frozenset(chunks[:15])))
+    ranks = {chunk: place.rank for chunk, place in only.and_of([chunks[10], chunks[15]]).ranking.items()}
+    assert ranks == {chunks[5]: 1, chunks[10]: 2, chunks[15]: 3}
+    assert list(rest.ranking) == [chunks[15]]
+    assert rest.and_of([chunks[19]]).ranking[chunks[19]].rank == 5
