@@ -9,7 +9,7 @@ import json
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -22,8 +22,9 @@ from memoryd.store.search.answer import Ranking
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.concentration import read_best_passages
 from memoryd.store.search.fusion import fuse, weigh_legs
+from memoryd.store.search.keyword_leg import ask_all
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
-from memoryd.store.search.nearness import Sought, seek_passages, vector_leg
+from memoryd.store.search.nearness import passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import NOISE_VERSION, PASSAGE, Noise, count_letters, noise_record, script_of
 from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.rarity import Written
@@ -180,11 +181,11 @@ def _best_passage(
 ) -> float:
     """What a single passage has of a query at best, by words and meaning together."""
     keywords = _without_chance(sql, text)
-    rankings, sought = _ask_legs(sql, index, keywords, vector, written, noise.floor)
+    rankings, cosines = _ask_legs(sql, index, keywords, vector, written, noise.floor)
     weights = weigh_legs(rankings, SearchSettings().weights, noise, fusion="weighted", adaptive=True)
     candidates = fuse(rankings, {leg: weight.value for leg, weight in weights.items()}, "weighted", 1)
     words = weigh_words(sql, keywords, written)
-    _, best = read_best_passages(sql, candidates, words, weights, sought, noise.floor)
+    _, best = read_best_passages(sql, candidates, words, weights, cosines, noise.floor)
     return max((passage.share for passage in best.values()), default=0.0)
 
 
@@ -200,15 +201,19 @@ def _ask_legs(
     vector: Vectors,
     written: Written,
     floor: float = 0.0,
-) -> tuple[dict[str, Ranking], Sought]:
+) -> tuple[dict[str, Ranking], Mapping[int, float]]:
+    """What each leg says of every candidate, as in a search, and the cosines of their passages."""
     everything = Visible()
-    sought = seek_passages(index, vector, _POOL, everything)
-    rankings = {
-        "words": words_leg(sql, keywords, _POOL, everything, written).ranking,
-        "trigram": trigram_leg(sql, keywords, _POOL, everything, written).ranking,
-        "vector": vector_leg(sql, sought, _POOL, everything, floor=floor).ranking,
-    }
-    return rankings, sought
+    legs = ask_all(
+        {
+            "words": words_leg(sql, keywords, _POOL, everything, written),
+            "trigram": trigram_leg(sql, keywords, _POOL, everything, written),
+        }
+    )
+    held = passages_of(sql, {chunk for leg in legs.values() for chunk in leg.ranking})
+    near = vector_leg(sql, seek_passages(index, vector, _POOL, everything), _POOL, everything, held, floor)
+    rankings = {name: leg.ranking for name, leg in ask_all(legs, near.ranking).items()}
+    return rankings | {"vector": near.ranking}, near.cosines
 
 
 def _count_chunks(sql: sqlite3.Connection) -> int:

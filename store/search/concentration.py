@@ -16,7 +16,6 @@ from memoryd.store.folding import is_unspaced
 from memoryd.store.search.answer import BestPassage, Candidate, Weight
 from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.highlights import plain, stands_in
-from memoryd.store.search.nearness import Sought, known_cosines
 from memoryd.store.search.stems import stem
 
 FOREMOST = 6  # candidates that are read, as many as are returned: what is among them stays among them
@@ -27,21 +26,22 @@ def read_best_passages(
     candidates: Sequence[Candidate],
     words: Mapping[str, float],
     weights: Mapping[str, Weight],
-    sought: Sought | None,
+    cosines: Mapping[int, float],
     floor: float,
     unknown: Set[int] = frozenset(),
 ) -> tuple[dict[int, ChunkRow], dict[int, BestPassage]]:
-    """The foremost candidates as the ledger has them, and the best passage of each."""
+    """The foremost candidates as the ledger has them, and the best passage of each. ``cosines``: by passage."""
     rows = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]])
-    return rows, find_best_passages(rows, words, measure_nearness(rows, sought, floor), weights, unknown)
+    return rows, find_best_passages(rows, words, measure_nearness(rows, cosines, floor), weights, unknown)
 
 
-def measure_nearness(rows: Mapping[int, ChunkRow], sought: Sought | None, floor: float) -> dict[int, float]:
+def measure_nearness(rows: Mapping[int, ChunkRow], cosines: Mapping[int, float], floor: float) -> dict[int, float]:
     """By passage, how near it is to the query, as a share; nothing where vectors cannot tell."""
-    passages = [passage.id for row in rows.values() for passage in row.passages.values()]
     return {
-        passage: min(1.0, max(0.0, (cosine - floor) / (1 - floor)))
-        for passage, cosine in known_cosines(sought, passages).items()
+        passage.id: min(1.0, max(0.0, (cosines[passage.id] - floor) / (1 - floor)))
+        for row in rows.values()
+        for passage in row.passages.values()
+        if passage.id in cosines
     }
 
 

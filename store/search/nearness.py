@@ -7,7 +7,6 @@ second tells the note that is about it from the one that mentions it.
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryd.store.errors import MemorydError
 from memoryd.store.packed_ids import LAYOUT
 from memoryd.store.protocols import Match, VectorIndex, Vectors
 from memoryd.store.search.answer import LegRank, Ranking
@@ -42,16 +40,6 @@ def seek_passages(index: VectorIndex, vector: Vectors, limit: int, visible: Visi
     """Enough of the nearest passages for ``limit`` chunks. Needs no ledger, so it can run beside the keyword legs."""
     wanted = (limit + len(visible.hidden_chunks)) * _PASSAGES_PER_CHUNK
     return Sought(vector, index, index.search(vector, wanted, visible.documents))
-
-
-def known_cosines(sought: Sought | None, passages: Iterable[int]) -> dict[int, float]:
-    """How near each passage is to the query, if its vector is known; nothing where vectors cannot be read."""
-    wanted = list(set(passages))
-    try:
-        cosines = sought.index.cosines(wanted, sought.vector).tolist() if sought else []
-    except MemorydError:  # an answer is worth more than what this would add to it
-        return {}
-    return {passage: cosine for passage, cosine in zip(wanted, cosines, strict=False) if not math.isnan(cosine)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +67,7 @@ class Nearness:
     ranking: Ranking
     unknown: frozenset[int]  # chunks that it cannot judge, for their vectors are not there yet
     dates: Mapping[int, Dated]  # of all of them
+    cosines: Mapping[int, float]  # of all their passages that have a vector, by id
 
 
 def vector_leg(
@@ -105,7 +94,7 @@ def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearne
     Of a chunk that the leg itself found, what is known is enough.
     """
     if not len(cosines):
-        return Nearness({}, frozenset(), held.dates)
+        return Nearness({}, frozenset(), held.dates, {})
     starts = np.flatnonzero(np.diff(held.chunks, prepend=held.chunks[0] - 1))
     sizes = np.diff(starts, append=len(cosines))
     is_known = ~np.isnan(cosines)
@@ -126,7 +115,9 @@ def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearne
     shares = np.clip((nearness - floor) / (1 - floor), 0.0, 1.0)
     order = np.argsort(-nearness, kind="stable")
     places = map(LegRank, count(1), best[order].tolist(), shares[order].tolist(), held.ordinals[at[order]].tolist())
-    return Nearness(dict(zip(chunks[order].tolist(), places, strict=False)), unknown, held.dates)
+    ranking = dict(zip(chunks[order].tolist(), places, strict=False))
+    known_cosines = dict(zip(held.passages[is_known].tolist(), cosines[is_known].tolist(), strict=True))
+    return Nearness(ranking, unknown, held.dates, known_cosines)
 
 
 def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hidden: Set[int]) -> list[int]:

@@ -99,6 +99,7 @@ def search(
                     hyde = plain_after_all(error) if hyde else None
         brought = coming.result() if by_meaning else bring()
         legs, noise, dates = brought.legs, brought.noise, brought.held.dates
+        cosines = near.cosines if near else {}
         with watch.stage("rank"):
             if near:
                 legs, unknown["vector"], dates = ask_all(legs, near.ranking), near.unknown, near.dates
@@ -111,12 +112,12 @@ def search(
             part = 0.0 if alone or fusion != "weighted" else settings.concentration
             if part > 0:
                 late = unknown.get("vector", frozenset())
-                read, best = read_best_passages(sql, candidates, brought.words, weights, sought, noise.floor, late)
+                read, best = read_best_passages(sql, candidates, brought.words, weights, cosines, noise.floor, late)
                 candidates = concentrate(candidates, best, part)
             candidates = calibrate(candidates, weights, fusion, noise.of(PASSAGE), part)
         if wants_rerank(query, settings):
             with watch.stage("rerank"):
-                candidates, reading = rerank(sql, candidates, query, settings, reranker, sought, brought.script)
+                candidates, reading = rerank(sql, candidates, query, settings, reranker, cosines, brought.script)
         with watch.stage("rank"):
             candidates = apply_decay(sql, candidates, query.today, settings.decay, dates)
             index = sought.index if sought else None

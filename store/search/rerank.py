@@ -19,7 +19,6 @@ from memoryd.store.protocols import Reranker
 from memoryd.store.search.answer import Candidate, RerankReport, RerankStep
 from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.highlights import Marker
-from memoryd.store.search.nearness import Sought, known_cosines
 from memoryd.store.search.request import SearchQuery, SearchSettings
 from memoryd.store.search.snippet import best_passage
 
@@ -41,10 +40,10 @@ def rerank(
     query: SearchQuery,
     settings: SearchSettings,
     reranker: Reranker | None,
-    sought: Sought | None,
+    cosines: Mapping[int, float],
     script: str,
 ) -> tuple[list[Candidate], RerankReport]:
-    """The candidates, best first by both judgements, and what became of the wish."""
+    """The candidates, best first by both judgements, and what became of the wish. ``cosines``: by passage."""
     began = time.monotonic()
     if reranker is None:
         return candidates, RerankReport(used=False, reason="nothing here can read passages")
@@ -54,8 +53,7 @@ def rerank(
         return candidates, RerankReport(used=False, reason="the ranking is clear without it")
     head = candidates[:DEPTH]
     rows = read_chunks(sql, [candidate.chunk_id for candidate in head])
-    passages = (passage.id for row in rows.values() for passage in row.passages.values())
-    order = reading_order(head, rows, known_cosines(sought, passages), Marker(query.text))
+    order = reading_order(head, rows, cosines, Marker(query.text))
     try:
         scores = reranker.score(query.text, [each.text for each in order], began + settings.rerank.budget_ms / 1000)
     except MemorydError as error:

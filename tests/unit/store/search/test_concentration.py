@@ -2,19 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryd.store.errors import StoreUnavailable
-from memoryd.store.protocols import Vectors
 from memoryd.store.search.answer import BestPassage, Candidate, Weight
 from memoryd.store.search.chunk_rows import ChunkRow, PassageRow
 from memoryd.store.search.concentration import concentrate, find_best_passages, measure_nearness
-from memoryd.store.search.nearness import Sought
 from memoryd.store.search.neighbours import Span
-from tests.support.memory_vectors import MemoryVectors
 
 
 def row(*texts: str, first: int = 0) -> ChunkRow:
@@ -99,22 +94,9 @@ def test_query_without_words_or_without_their_leg_has_no_best_passages() -> None
 
 
 def test_nearness_is_a_share_from_chance_to_identity() -> None:
-    vectors = MemoryVectors(2)
-    vectors.upsert([0, 1, 2], [1, 1, 1], np.array([[1, 0], [0.6, 0.8], [-1, 0]], np.float32))
-    sought = Sought(np.array([1, 0], np.float32), vectors, [])
-    near = measure_nearness({1: row("a", "b", "c", "not embedded")}, sought, floor=0.2)
+    cosines = {0: 1.0, 1: 0.6, 2: -1.0, 7: 0.9}
+    near = measure_nearness({1: row("a", "b", "c", "not embedded")}, cosines, floor=0.2)
     assert near == {0: pytest.approx(1.0), 1: pytest.approx(0.5), 2: 0.0}
-
-
-class Broken(MemoryVectors):
-    def cosines(self, ids: Sequence[int], vector: Vectors) -> Vectors:
-        raise StoreUnavailable("the bucket is away")
-
-
-def test_vectors_that_cannot_be_read_tell_nothing() -> None:
-    sought = Sought(np.array([1, 0], np.float32), Broken(2), [])
-    assert measure_nearness({1: row("a")}, sought, floor=0.0) == {}
-    assert measure_nearness({1: row("a")}, None, floor=0.0) == {}
 
 
 # -- the order ----------------------------------------------------------------------------------------------------

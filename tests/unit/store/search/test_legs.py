@@ -199,6 +199,22 @@ def test_chunks_that_others_found_are_judged_as_well(ledger: Ledger, index: Memo
         )
     assert [place.rank for place in near.ranking.values()] == [1, 2, 3, 4]
     assert list(near.ranking)[-1] == last
+    best = [place.score for place in near.ranking.values()]
+    assert sorted(near.cosines.values(), reverse=True) == pytest.approx(best)  # each chunk has one passage
+
+
+def test_passages_without_a_vector_have_no_cosine(ledger: Ledger, index: MemoryVectors) -> None:
+    ledger.put(make_document("a.md", "one\n", "two\n"))
+    ledger.embed(index, {"one\n": towards(1)})
+    with ledger.database.read() as sql:
+        near = vector_leg(
+            sql,
+            seek_passages(index, towards(1), 3, Visible()),
+            3,
+            Visible(),
+            others=passages_of(sql, set(ledger.chunk_ids().values())),
+        )
+    assert list(near.cosines.values()) == pytest.approx([1.0])
 
 
 def test_orphaned_vectors_are_ignored(ledger: Ledger, index: MemoryVectors) -> None:
