@@ -132,7 +132,7 @@ class Engine:
         )
         self.upkeep = Upkeep(
             self.database,
-            self.semantics,
+            self.semantics.lineup,
             self.generations,
             self.cache,
             shared_cache=paths.embeddings.parent != paths.data_dir,
@@ -292,9 +292,9 @@ class Engine:
             return True
         if "resplit" in waiting:
             return False
-        if self.semantics.convertible() and "maintain" in waiting:
+        if self.semantics.lineup.convertible() and "maintain" in waiting:
             return False
-        if self.semantics.can_fill() and ("fill" in waiting or self.semantics.is_filled()):
+        if self.semantics.can_fill() and ("fill" in waiting or self.semantics.lineup.is_filled()):
             return False
         if self.semantics.nap() is not None:
             waiting = waiting - {"calibrate"}  # it waits until the model is needed anyway
@@ -338,7 +338,7 @@ class Engine:
             return Cure("ingest", self.ingestion.answers().begin_anew)
         if path == self.paths.embeddings:
             return Cure("embedding_cache", self.cache.begin_anew)
-        return self.semantics.find_cure(path)
+        return self.semantics.lineup.find_cure(path)
 
     def _begin_ledger_anew(self, move_away: Callable[[], object]) -> None:
         self.database.begin_anew(move_away)

@@ -170,7 +170,9 @@ class Lanes:
             return {"skipped": len(jobs)}
         self._engine.upkeep.check_room()
         done = self._embed_or_let_go(jobs, self._engine.semantics.serving())
-        if self._engine.semantics.filling() is not None:  # what is saved during a switch is wanted in both generations
+        if (
+            self._engine.semantics.lineup.filling is not None
+        ):  # what is saved during a switch is wanted in both generations
             self._engine.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
         self._engine.queue.enqueue("calibrate", afresh=False)
         self._maintain_if_due()
@@ -195,7 +197,7 @@ class Lanes:
         return done
 
     def _fill(self, jobs: Sequence[Job]) -> Facts:
-        filling = self._engine.semantics.filling()
+        filling = self._engine.semantics.lineup.filling
         if filling is None:  # given up this very moment, and the jobs with it
             return {}
         done = self._embed_or_let_go(jobs, filling)
@@ -240,18 +242,18 @@ class Lanes:
         return {"generations_reclaimed": self._reclaim(self._engine.clock())}
 
     def _reclaim(self, retired_before: float) -> int:
-        place, in_use = self._engine.place, self._engine.semantics.in_use()
+        place, in_use = self._engine.place, self._engine.semantics.lineup.in_use()
         return len(reclaim(self._engine.generations, self._engine.cache, place, in_use, retired_before))
 
     def _tend(self) -> None:
         """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""
         self._engine.tend_stores()
-        filling = self._engine.semantics.filling()
+        filling = self._engine.semantics.lineup.filling
         if (
             filling is not None
             and "fill" not in self._engine.queue.waiting_kinds()
-            and self._engine.semantics.is_filled()
+            and self._engine.semantics.lineup.is_filled()
             and self._engine.semantics.can_fill()
         ):
             calibrate(self._engine.database, filling)  # first: what noise looks like is another thing for each model
-            self._engine.semantics.finish_switch(filling)
+            self._engine.semantics.lineup.finish_switch(filling)

@@ -264,7 +264,7 @@ def _place_notes(engine: Engine) -> list[str]:
 
 def _generations(engine: Engine) -> list[dict[str, Any]]:
     """Every set of vectors that is kept: the one that is searched first."""
-    filling = engine.semantics.filling()
+    filling = engine.semantics.lineup.filling
     active = engine.generations.active()
     listed = []
     for each in engine.generations.all():

@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 
 from memoryd.jobs.conversion import convert_vectors
-from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.lineup import Lineup
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError, StoreUnavailable
@@ -47,7 +47,7 @@ class Upkeep:
     def __init__(
         self,
         database: Database,
-        semantics: Semantics,
+        lineup: Lineup,
         generations: Generations,
         cache: SqliteCache,
         *,
@@ -55,7 +55,7 @@ class Upkeep:
         stopping: Callable[[], bool],
     ) -> None:
         self._database = database
-        self._semantics = semantics
+        self._lineup = lineup
         self._generations = generations
         self._cache = cache
         self._shared_cache = shared_cache
@@ -70,13 +70,13 @@ class Upkeep:
         """Whether enough has piled up not to wait for the clock. While it fails, the queue says when to try again."""
         if self._failing:
             return False
-        if any(meaning.vectors.backlog() >= 1 for meaning in self._semantics.in_use()):
+        if any(meaning.vectors.backlog() >= 1 for meaning in self._lineup.in_use()):
             return True
         return self._log_bytes() > self._left + _LOG_BYTES or self._database.free_share() > self._idle + _IDLE_SHARE
 
     def is_worthwhile(self) -> bool:
         """Whether a burst that is over has left vectors that later changes are the cheaper for having compacted."""
-        return not self._failing and any(meaning.vectors.is_scattered() for meaning in self._semantics.in_use())
+        return not self._failing and any(meaning.vectors.is_scattered() for meaning in self._lineup.in_use())
 
     def fold_logs(self) -> None:
         """What a burst that is over has left in the write-ahead logs, from any thread. Nobody is waited for.
@@ -101,7 +101,8 @@ class Upkeep:
 
     def check_room(self) -> None:
         """Refuse to write vectors that have long been waiting to be compacted: words are found all the same."""
-        if self._failing and self._semantics.index().backlog() >= _TOO_MUCH:
+        serving = self._lineup.serving
+        if self._failing and serving is not None and serving.vectors.backlog() >= _TOO_MUCH:
             raise StoreUnavailable(
                 "The vectors cannot be compacted, and no more are written until they can be",
                 hint="'memoryd status' says why; free space on the disk, or delete the vectors' folder and restart",
@@ -139,14 +140,14 @@ class Upkeep:
 
     def _convert_vectors(self) -> dict[str, int]:
         lost = 0
-        for meaning in self._semantics.convertible():
+        for meaning in self._lineup.convertible():
             lost += convert_vectors(meaning, self._generations, self._cache)
-            self._semantics.enqueue_missing(meaning)
+            self._lineup.enqueue_missing(meaning)
         return {"vectors_to_embed_again": lost} if lost else {}
 
     def _compact_vectors(self) -> dict[str, int]:
         removed = 0
-        for meaning in self._semantics.in_use():
+        for meaning in self._lineup.in_use():
             index = meaning.vectors
             if index.place.outage.hold():  # far away, and status says why
                 continue
@@ -190,7 +191,7 @@ class Upkeep:
     def _vector_bytes(self) -> int:
         """On this machine's disk, old versions and all."""
         held = 0
-        for meaning in self._semantics.in_use():
+        for meaning in self._lineup.in_use():
             if not meaning.vectors.place.is_remote:
                 held += folder_bytes(meaning.vectors.place.table_path(meaning.generation.fingerprint))
         return held

@@ -83,7 +83,7 @@ def repair_vectors(stores: Stores, clock: Clock, *, failed: bool = True) -> dict
         stores.semantics.index().reopen()
         found = compare_vectors(stores, generation, wanted, read_marks(stores, generation))
     except StoreCorrupt as damage:  # more than rows: the table is begun anew before this is tried again
-        stores.semantics.report_damage(damage.message)
+        stores.semantics.lineup.report_damage(damage.message)
         raise
     index = stores.semantics.index()
     index.delete(found.unfit)

@@ -345,7 +345,7 @@ def test_query_goes_before_the_next_batch_of_indexing(tmp_path: Path) -> None:
 
         asking = threading.Thread(target=ask)
         asking.start()
-        eventually(lambda: memory.live.semantics._turns._queries == 1)
+        eventually(lambda: memory.live.semantics.lineup.turns._queries == 1)
         gate.passes.release()  # this batch ends; many are left
         assert answered.wait(60)
         asking.join()

@@ -252,7 +252,7 @@ def test_going_back_to_the_old_model_during_a_switch_gives_it_up(memory: Memory)
         gate = begin_switch(memory)
         memory.switch(old)
         gate.open()
-        eventually(lambda: engine.semantics.filling() is None)
+        eventually(lambda: engine.semantics.lineup.filling is None)
         memory.settle()
         assert serving(memory) == "fake"
         assert ledger_of(engine)["jobs"] == []
@@ -290,7 +290,7 @@ def test_rollback_during_a_switch_gives_it_up(memory: Memory) -> None:
         gate.open()
         memory.settle()
         assert serving(memory) == "fake"
-        assert engine.semantics.filling() is None
+        assert engine.semantics.lineup.filling is None
         assert memory.status()["embedder"]["switching"] is None
 
 

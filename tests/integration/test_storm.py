@@ -18,7 +18,7 @@ import pytest
 
 from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.meaning import Meaning
-from memoryd.jobs.semantics import Semantics
+from memoryd.jobs.lineup import Lineup
 from memoryd.jobs.turns import Turns
 from memoryd.store.cache import SqliteCache
 from memoryd.store.errors import StoreUnavailable
@@ -168,32 +168,28 @@ class StuckVectors(LanceVectors):
         super().rewrite()
 
 
-class StuckSemantics:
+class StuckLineup:
     """The vector side as upkeep sees it."""
 
     def __init__(self, index: StuckVectors, generation: Generation) -> None:
-        self._index = index
-        self._generation = generation
+        self.serving = Meaning(generation, FakeEmbedder(), index, Turns())
 
     def in_use(self) -> list[Meaning]:
-        return [Meaning(self._generation, FakeEmbedder(), self._index, Turns())]
+        return [self.serving]
 
     def convertible(self) -> list[Meaning]:
         return []
-
-    def index(self) -> StuckVectors:
-        return self._index
 
 
 @pytest.fixture
 def stuck(tmp_path: Path) -> Iterator[tuple[StuckVectors, Upkeep]]:
     with open_ledger(tmp_path / "ledger.db") as ledger:
         index = StuckVectors(tmp_path / "vectors", "f1", 4, compact_after=10)
-        semantics = cast(Semantics, StuckSemantics(index, ledger.generation()))
+        lineup = cast(Lineup, StuckLineup(index, ledger.generation()))
         cache = SqliteCache(tmp_path / "embeddings.db", ledger.clock)
         yield (
             index,
-            Upkeep(ledger.database, semantics, ledger.generations, cache, shared_cache=False, stopping=lambda: False),
+            Upkeep(ledger.database, lineup, ledger.generations, cache, shared_cache=False, stopping=lambda: False),
         )
         cache.close()
 

@@ -75,7 +75,9 @@ def live(folder: Path) -> None:
     memory.configure(embedder=replace(memory.config.embedder, precision="float32"))
     with memory.running() as engine:
         memory.settle()
-        eventually(lambda: _is_done(engine) and not engine.semantics.convertible(), what="vectors are kept in 32 bits")
+        eventually(
+            lambda: _is_done(engine) and not engine.semantics.lineup.convertible(), what="vectors are kept in 32 bits"
+        )
     _stop_while_it_embeds(folder)
 
 
