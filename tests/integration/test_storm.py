@@ -16,9 +16,9 @@ from typing import cast
 import numpy as np
 import pytest
 
+from memoryd.jobs.lineup import Lineup
 from memoryd.jobs.maintain import Upkeep
 from memoryd.jobs.meaning import Meaning
-from memoryd.jobs.lineup import Lineup
 from memoryd.jobs.turns import Turns
 from memoryd.store.cache import SqliteCache
 from memoryd.store.errors import StoreUnavailable
