@@ -145,17 +145,26 @@ class Vectorizer:
         same = {each[0].text_hash: each for each in wanted}
         # Texts of like length waste the least of a batch.
         texts = sorted(((key, each[0].text.strip()) for key, each in same.items()), key=lambda pair: len(pair[1]))
-        first = 0
+        first, may_yield = 0, True
         while first < len(texts):
             batch = dict(texts[first : first + meaning.batch()])
-            vectors = self._embed(batch, meaning, patient=first % _PATIENCE == 0)
+            vectors = self._embed(batch, meaning, patient=first % _PATIENCE == 0, may_yield=may_yield)
+            may_yield = vectors is not None  # not twice in a row: queries may come without end
+            if vectors is None:
+                continue
             yield [Placed(p, vectors[key], computed=p is same[key][0]) for key in batch for p in same[key]]
             first += len(batch)
 
-    def _embed(self, texts: dict[bytes, str], meaning: Meaning, *, patient: bool) -> dict[bytes, Vectors]:
+    def _embed(
+        self, texts: dict[bytes, str], meaning: Meaning, *, patient: bool, may_yield: bool
+    ) -> dict[bytes, Vectors] | None:
+        """``may_yield``: to a query, and then there is none."""
         if self._is_wanted():
             raise Interrupted
-        matrix = meaning.embed_documents(list(texts.values()), patient=patient)
+        embed = meaning.embed_or_yield if may_yield else meaning.embed_documents
+        matrix = embed(list(texts.values()), patient=patient)
+        if matrix is None:
+            return None
         vectors = dict(zip(texts, matrix, strict=True))
         self._cache.keep(meaning.generation.fingerprint, vectors)
         return vectors

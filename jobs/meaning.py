@@ -16,6 +16,7 @@ from memoryd.jobs.query_vectors import QueryVectors
 from memoryd.jobs.turns import Turns
 from memoryd.store.errors import EmbedderUnavailable
 from memoryd.store.generations import Generation
+from memoryd.store.interruption import Interruption
 from memoryd.store.protocols import Embedder, VectorIndex, Vectors
 from memoryd.store.vectors import LanceVectors
 
@@ -103,6 +104,16 @@ class Meaning:
             self.sleeper.wake()  # before the turn: a query that needs no model does not wait for it
         with self.turns.indexing(patient=patient):
             return self.embedder.embed_documents(texts)
+
+    def embed_or_yield(self, texts: Sequence[str], *, patient: bool = True) -> Vectors | None:
+        """The same; None if a query came in between, which goes first."""
+        if self.embedder.concurrent:
+            return self.embedder.embed_documents(texts)
+        if self.sleeper:
+            self.sleeper.wake()
+        interruption = Interruption()
+        with self.turns.indexing(patient=patient, interruption=interruption):
+            return self.embedder.embed_or_yield(texts, interruption)
 
     def batch(self) -> int:
         """Passages to embed in one go. While queries wait for their turn, one: none of them waits for more."""

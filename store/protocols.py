@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryd.store.interruption import Interruption
 from memoryd.store.model import EmbedderIdentity
 
 Vectors = NDArray[np.float32]
@@ -55,6 +56,9 @@ class Embedder(Protocol):
         """Ask once more what refused for good: a person may have put it right."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
+
+    def embed_or_yield(self, texts: Sequence[str], interruption: Interruption) -> Vectors | None:
+        """The same; None if it was let go of because that was wished for. What cannot be let go of is finished."""
 
     def embed_query(self, text: str) -> Vectors: ...
 

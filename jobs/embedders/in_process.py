@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from memoryd.store.protocols import Hold
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from memoryd.store.interruption import Interruption
+from memoryd.store.protocols import Hold, Vectors
 
 
 class InProcess:
@@ -10,6 +14,12 @@ class InProcess:
 
     batch = 4  # texts: enough to fill a pass of llama.cpp
     concurrent = False
+
+    @abstractmethod
+    def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
+
+    def embed_or_yield(self, texts: Sequence[str], interruption: Interruption) -> Vectors | None:  # noqa: ARG002
+        return self.embed_documents(texts)
 
     def hold(self) -> Hold | None:
         return None

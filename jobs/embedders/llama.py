@@ -32,6 +32,7 @@ from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
 from memoryd.jobs.native_memory import release_pages
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt
+from memoryd.store.interruption import Interruption
 from memoryd.store.model import EmbedderIdentity
 from memoryd.store.protocols import Vectors
 
@@ -41,6 +42,11 @@ MOST_SEQUENCES: Final = 64  # texts per pass
 FEW_TOKENS: Final = 32  # of a question; its words are looked up on another core meanwhile
 FLASH_ATTENTION: Final = 1
 _POOLINGS: Final = {"mean": 1, "cls": 2, "last": 3}
+_ABORTED: Final = 2  # what llama.cpp answers then
+
+
+class _LetGo(Exception):
+    """A pass was not finished, because that was wished for."""
 
 
 class LlamaEmbedder(InProcess):
@@ -86,6 +92,17 @@ class LlamaEmbedder(InProcess):
         """One row per text, in the order of the texts."""
         return shorten(self._embed([self._document_prefix + text for text in texts]), self._shown)
 
+    def embed_or_yield(self, texts: Sequence[str], interruption: Interruption) -> Vectors | None:
+        """The same. llama.cpp looks after every step of a pass whether it is to go on: some milliseconds apart."""
+        self._check_open()
+        self._llama.llama_set_abort_callback(self._context, self._is_wished, interruption.address)
+        try:
+            return self.embed_documents(texts)
+        except _LetGo:
+            return None
+        finally:
+            self._llama.llama_set_abort_callback(self._context, self._never, None)
+
     def embed_query(self, text: str) -> Vectors:
         """The vector of one query."""
         vector: Vectors = shorten(self._embed([self._query_prefix + text]), self._shown)[0]
@@ -129,6 +146,9 @@ class LlamaEmbedder(InProcess):
         self._context = llama.llama_init_from_model(self._model, parameters)
         if self._context is None:
             raise ModelCorrupt(f"llama.cpp cannot run {self._path}{complained()}", hint=REINSTALL)
+        # A function that tells whether a text is empty, without Python: it would wait for whoever holds its lock.
+        self._is_wished = ctypes.cast(ctypes.CDLL(None).strlen, llama.ggml_abort_callback)
+        self._never = llama.ggml_abort_callback()
         self._memory = llama.llama_get_memory(self._context)
         # An encoder remembers nothing between passes and has its own entry point.
         self._run = llama.llama_decode if self._memory else llama.llama_encode
@@ -167,6 +187,8 @@ class LlamaEmbedder(InProcess):
         threads = threads_beside(self._threads) if batch.n_tokens <= FEW_TOKENS else self._threads
         self._llama.llama_set_n_threads(self._context, threads, threads)
         status = self._run(self._context, batch)
+        if status == _ABORTED:
+            raise _LetGo
         if status != 0:
             raise EmbedderUnavailable(
                 f"llama.cpp answered {status}{complained()}", hint="Free some memory, or restart memoryd."

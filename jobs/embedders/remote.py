@@ -25,6 +25,7 @@ from memoryd.jobs.keys import ReadKey
 from memoryd.jobs.models.transport import parse_retry_after
 from memoryd.jobs.tokens import estimate_tokens
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ProviderUnavailable
+from memoryd.store.interruption import Interruption
 from memoryd.store.model import EmbedderIdentity
 from memoryd.store.protocols import Clock, Hold, Vectors
 
@@ -79,6 +80,10 @@ class RemoteEmbedder:
         for places in split_batches(fitted, self.batch, limits.tokens, limits.bytes):
             vectors[places] = self._ask([fitted[place] for place in places], "document", self._service.timeout_s)
         return vectors
+
+    def embed_or_yield(self, texts: Sequence[str], interruption: Interruption) -> Vectors | None:  # noqa: ARG002
+        """Nobody waits for it: queries are embedded beside it."""
+        return self.embed_documents(texts)
 
     def embed_query(self, text: str) -> Vectors:
         """The vector of one query; quickly, or not at all."""

@@ -17,6 +17,7 @@ from memoryd.jobs.background import in_background
 from memoryd.jobs.embedders.in_process import InProcess
 from memoryd.jobs.retry import unforeseen
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt
+from memoryd.store.interruption import Interruption
 from memoryd.store.protocols import Clock, Embedder, Vectors
 
 log = structlog.get_logger()
@@ -52,6 +53,9 @@ class Sleeper(InProcess):
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return self._awake().embed_documents(texts)
+
+    def embed_or_yield(self, texts: Sequence[str], interruption: Interruption) -> Vectors | None:
+        return self._awake().embed_or_yield(texts, interruption)
 
     def embed_query(self, text: str) -> Vectors:
         return self._awake().embed_query(text)

@@ -12,6 +12,7 @@ import pytest
 from memoryd.jobs.embedders.llama import LlamaEmbedder
 from memoryd.jobs.embedders.sleeper import Sleeper
 from memoryd.store.errors import EmbedderUnavailable
+from memoryd.store.interruption import Interruption
 from memoryd.store.protocols import Embedder, Vectors
 from tests.support.embedding_apis import APIS
 from tests.support.embedding_server import KEY, run_embedding_server
@@ -104,6 +105,22 @@ def test_query_is_one_unit_vector(embedder: Embedder) -> None:
     assert vector.dtype == np.float32
     assert vector.shape == (embedder.identity.dimension,)
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_what_nobody_interrupts_is_embedded_as_ever(embedder: Embedder) -> None:
+    vectors = embedder.embed_or_yield(TEXTS[:3], Interruption())
+    assert vectors is not None
+    assert np.sum(vectors * embedder.embed_documents(TEXTS[:3]), axis=1).min() > 1 - 1e-3
+
+
+def test_what_is_let_go_of_leaves_no_trace(embedder: Embedder) -> None:
+    before = embedder.embed_documents(TEXTS[:3])
+    interruption = Interruption()
+    interruption.wish()
+    yielded = embedder.embed_or_yield(TEXTS[:3], interruption)
+    assert yielded is None or np.sum(yielded * before, axis=1).min() > 1 - 1e-3
+    assert np.sum(embedder.embed_documents(TEXTS[:3]) * before, axis=1).min() > 1 - 1e-3
+    assert np.linalg.norm(embedder.embed_query("still there")) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_rows_come_back_in_the_order_of_the_texts(embedder: Embedder) -> None:

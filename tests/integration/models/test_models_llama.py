@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memoryd.jobs.embedders.llama import LlamaEmbedder
+from memoryd.store.errors import EmbedderUnavailable
+from memoryd.store.interruption import Interruption
+from memoryd.store.protocols import Vectors
 
 
 def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -84,6 +88,33 @@ def test_small_batches_make_the_same_vectors(default_model: Path) -> None:
     assert small.embed_documents(["long " * 500]).shape == (1, 384)
     usual.close()
     small.close()
+
+
+def test_a_pass_is_let_go_of_in_the_middle(default_model: Path) -> None:
+    embedder = LlamaEmbedder(default_model)
+    text = "the boat is green and lies at the pier " * 60  # as long as a pass can be: it is one
+    before = embedder.embed_documents([text])
+
+    def embed_for_a_while() -> Vectors | None:
+        interruption = Interruption()
+        soon = threading.Timer(0.005, interruption.wish)
+        soon.start()
+        try:
+            return embedder.embed_or_yield([text], interruption)
+        finally:
+            soon.join()
+
+    # A machine that is stopped for a moment may not be interrupted in time; not twenty times.
+    assert any(embed_for_a_while() is None for _ in range(20))
+    assert embedder.embed_documents([text]) == pytest.approx(before), "what comes next is not touched by it"
+    embedder.close()
+
+
+def test_a_closed_model_cannot_be_let_go_of(default_model: Path) -> None:
+    embedder = LlamaEmbedder(default_model)
+    embedder.close()
+    with pytest.raises(EmbedderUnavailable):
+        embedder.embed_or_yield(["tea"], Interruption())
 
 
 def test_long_texts_cost_no_memory_that_stays(default_model: Path) -> None:
