@@ -98,21 +98,13 @@ class Meaning:
 
     def embed_documents(self, texts: Sequence[str], *, patient: bool = True) -> Vectors:
         """``patient``: after a query, wait a moment for the next one of its burst."""
-        if self.embedder.concurrent:
-            return self.embedder.embed_documents(texts)
-        if self.sleeper:
-            self.sleeper.wake()  # before the turn: a query that needs no model does not wait for it
-        with self.turns.indexing(patient=patient):
+        with self._indexing_turn(patient=patient):
             return self.embedder.embed_documents(texts)
 
     def embed_or_yield(self, texts: Sequence[str], *, patient: bool = True) -> Vectors | None:
         """The same; None if a query came in between, which goes first."""
-        if self.embedder.concurrent:
-            return self.embedder.embed_documents(texts)
-        if self.sleeper:
-            self.sleeper.wake()
         interruption = Interruption()
-        with self.turns.indexing(patient=patient, interruption=interruption):
+        with self._indexing_turn(patient=patient, interruption=interruption):
             return self.embedder.embed_or_yield(texts, interruption)
 
     def batch(self) -> int:
@@ -128,6 +120,15 @@ class Meaning:
     def _query_turn(self) -> AbstractContextManager[None]:
         """A provider far away serves several at once: a query does not wait for a batch that may take seconds."""
         return nullcontext() if self.embedder.concurrent else self.turns.query()
+
+    def _indexing_turn(
+        self, *, patient: bool, interruption: Interruption | None = None
+    ) -> AbstractContextManager[None]:
+        if self.embedder.concurrent:
+            return nullcontext()
+        if self.sleeper:
+            self.sleeper.wake()  # before the turn: a query that needs no model does not wait for it
+        return self.turns.indexing(patient=patient, interruption=interruption)
 
     def index(self) -> VectorIndex:
         return self.vectors
