@@ -170,9 +170,8 @@ class Lanes:
             return {"skipped": len(jobs)}
         self._engine.upkeep.check_room()
         done = self._embed_or_let_go(jobs, self._engine.semantics.serving())
-        if (
-            self._engine.semantics.lineup.filling is not None
-        ):  # what is saved during a switch is wanted in both generations
+        # What is saved during a switch is wanted in both generations.
+        if self._engine.semantics.lineup.filling is not None:
             self._engine.queue.enqueue_all(("fill", job.workspace, job.path) for job in jobs)
         self._engine.queue.enqueue("calibrate", afresh=False)
         self._maintain_if_due()

@@ -68,7 +68,8 @@ class Turns:
         try:
             yield free
         finally:
-            self._leave()
+            if free:
+                self._leave()
 
     def _wait_for_turn(self, timeout: float | None) -> bool:
         """Before all indexing. Returns whether it came in time."""
@@ -77,7 +78,7 @@ class Turns:
         self._queries += 1
         free = self._condition.wait_for(lambda: not self._busy, timeout)
         self._queries -= 1
-        self._busy = True
+        self._busy = True  # if it did not come, with another still
         return free
 
     def _leave(self) -> None:

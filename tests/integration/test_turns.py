@@ -37,6 +37,15 @@ def place(engine: Engine, meaning: Meaning) -> list[int]:
     return [placed.passage.passage_id for commit in engine.vectorizer.place(WANTED, meaning) for placed in commit]
 
 
+def begin(engine: Engine, meaning: Meaning, gate: Gate) -> tuple[threading.Thread, list[int]]:
+    """The same on a thread, which is in its first batch then."""
+    found: list[int] = []
+    indexing = threading.Thread(target=lambda: found.extend(place(engine, meaning)))
+    indexing.start()
+    assert gate.entered.acquire(timeout=60)
+    return indexing, found
+
+
 def test_batch_is_embedded_in_one_go_while_nobody_asks(tmp_path: Path) -> None:
     with open_engine(tmp_path) as (engine, meaning, gate):
         gate.open()
@@ -48,10 +57,7 @@ def test_batch_is_embedded_in_one_go_while_nobody_asks(tmp_path: Path) -> None:
 def test_query_waits_for_one_text_at_most_while_queries_come_in(tmp_path: Path) -> None:
     with open_engine(tmp_path) as (engine, meaning, gate):
         meaning.embed_query("first")
-        found: list[int] = []
-        indexing = threading.Thread(target=lambda: found.extend(place(engine, meaning)))
-        indexing.start()
-        assert gate.entered.acquire(timeout=60)
+        indexing, found = begin(engine, meaning, gate)
         asking = threading.Thread(target=meaning.embed_query, args=("second",))
         asking.start()
         eventually(lambda: meaning.turns.waiting() == 1, what="the query waits")
@@ -89,10 +95,7 @@ class Obliging(Gate):
 
 def test_query_does_not_wait_for_what_can_be_let_go_of(tmp_path: Path) -> None:
     with open_engine(tmp_path, Obliging()) as (engine, meaning, gate):
-        found: list[int] = []
-        indexing = threading.Thread(target=lambda: found.extend(place(engine, meaning)))
-        indexing.start()
-        assert gate.entered.acquire(timeout=60)
+        indexing, found = begin(engine, meaning, gate)
         meaning.embed_query("now")  # nobody lets the batch pass
         assert gate.order == ["documents", "let go", "query"]
         gate.open()
@@ -102,10 +105,7 @@ def test_query_does_not_wait_for_what_can_be_let_go_of(tmp_path: Path) -> None:
 
 def test_what_was_let_go_of_once_is_finished_however_many_queries_come(tmp_path: Path) -> None:
     with open_engine(tmp_path, Obliging()) as (engine, meaning, gate):
-        found: list[int] = []
-        indexing = threading.Thread(target=lambda: found.extend(place(engine, meaning)))
-        indexing.start()
-        assert gate.entered.acquire(timeout=60)
+        indexing, found = begin(engine, meaning, gate)
         meaning.embed_query("first")
         assert gate.entered.acquire(timeout=60)  # it is tried again
         asking = threading.Thread(target=meaning.embed_query, args=("second",))
