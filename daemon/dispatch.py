@@ -33,7 +33,7 @@ Handler = Callable[..., object]  # takes the params, and the client's session if
 
 
 class OnRequest(Protocol):
-    """Told once about every request, on the loop's thread, when its answer is ready."""
+    """Told once about every request, on the loop's thread, after its answer was handed over."""
 
     def __call__(self, method: str, took_ms: float, error_code: str | None, bytes_in: int, bytes_out: int) -> None: ...
 
@@ -82,11 +82,15 @@ class Dispatcher:
             self.in_flight -= 1
         answer = None if isinstance(message, Request) and message.is_notification else payload
         took_ms = (time.perf_counter() - started) * 1000
-        # A log that cannot be written (a closed terminal) must not cost the client its answer.
-        with contextlib.suppress(OSError, ValueError):
-            code = None if error is None else error.code
-            self._on_request(name, took_ms, code, bytes_in, len(answer or b""))
+        code = None if error is None else error.code
+        # Once the answer is written: until then the client waits.
+        asyncio.get_running_loop().call_soon(self._note, name, took_ms, code, bytes_in, len(answer or b""))
         return answer
+
+    def _note(self, method: str, took_ms: float, code: str | None, bytes_in: int, bytes_out: int) -> None:
+        # A log that cannot be written (a closed terminal) is nobody's error.
+        with contextlib.suppress(OSError, ValueError):
+            self._on_request(method, took_ms, code, bytes_in, bytes_out)
 
     def report(self, method: str, exc: Exception) -> None:
         """Passes on an exception that has no client to go to."""

@@ -62,7 +62,7 @@ class Outbox:
         """Sends an answer. A client that reads nothing for too long is given up."""
         if not self._write(payload):
             return
-        while True:
+        while self._transport.get_write_buffer_size():  # mostly the kernel has taken all of it at once
             sent = self._bytes_sent()
             try:
                 async with asyncio.timeout(self._timeout_s):

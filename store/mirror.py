@@ -66,9 +66,11 @@ class Mirror:
         self._documents: NDArray[np.int32] = np.empty(capacity, np.int32)  # their places
         self._small: Small = np.empty((capacity, dimension), np.int8)
         self._scales: Vectors = np.empty(capacity, np.float32)
-        self._errors: Vectors = np.empty(capacity, np.float32)  # the distance between a vector and its 8 bits
         self._sketches: Sketches | None = None  # None while every row is compared
-        self._whole = RowFile(dimension, folder, capacity) if precision == "float32" else None
+        # Of vectors that are kept in 8 bits these are all there is; of others, how far away the vector is, and itself.
+        is_whole = precision == "float32"
+        self._errors: Vectors | None = np.empty(capacity, np.float32) if is_whole else None
+        self._whole = RowFile(dimension, folder, capacity) if is_whole else None
         self._likely = min(1.0, _DEVIATIONS / math.sqrt(dimension))
 
     def __len__(self) -> int:
@@ -81,12 +83,12 @@ class Mirror:
         if not len(ids):
             return
         small = shrink(vectors)
-        step, error = steps(small), np.zeros(len(small), np.float32)
-        if self._whole is not None:
+        step = steps(small)
+        if self._errors is not None:
             vectors = restore(vectors)
             step = scales(vectors)
             lost = vectors - small * step[:, None]
-            error = np.sqrt(np.einsum("ij,ij->i", lost, lost))
+            errors = np.sqrt(np.einsum("ij,ij->i", lost, lost))
         if self._sketches is None and len(self._rows) + len(ids) > self._exact_rows:
             self._sketch_all(small)
         sketches = self._sketches.sketch(small) if self._sketches else None
@@ -95,7 +97,9 @@ class Mirror:
             self._reserve(len(self._rows))
             self._ids[rows] = ids
             self._documents[rows] = [self._places.setdefault(each, len(self._places)) for each in documents]
-            self._small[rows], self._scales[rows], self._errors[rows] = small, step, error
+            self._small[rows], self._scales[rows] = small, step
+            if self._errors is not None:
+                self._errors[rows] = errors
             if self._sketches and sketches is not None:
                 self._sketches.write(rows, sketches)
             if self._whole is not None:
@@ -115,7 +119,8 @@ class Mirror:
 
     def _move(self, source: int, target: int) -> None:
         for column in (self._ids, self._documents, self._small, self._scales, self._errors):
-            column[target] = column[source]
+            if column is not None:
+                column[target] = column[source]
         if self._sketches:
             self._sketches.write(np.array([target]), self._sketches.sketch(self._small[source][None]))
         if self._whole is not None:
@@ -127,7 +132,9 @@ class Mirror:
         capacity = max(count, 2 * len(self._ids))
         self._ids, self._documents = _longer(self._ids, capacity), _longer(self._documents, capacity)
         self._small = _longer(self._small, capacity)
-        self._scales, self._errors = _longer(self._scales, capacity), _longer(self._errors, capacity)
+        self._scales = _longer(self._scales, capacity)
+        if self._errors is not None:
+            self._errors = _longer(self._errors, capacity)
         if self._whole is not None:
             self._whole.reserve(capacity)
 
@@ -203,15 +210,18 @@ class Mirror:
         """The rows that may be among the nearest, as far as 8 bits can tell."""
         if _count(rows) <= limit:
             return _those(rows, np.ones(_count(rows), np.bool_))
-        query, step = shrink(vector[None])[0], scales(vector[None])[0]
-        cosines = self._over(rows, lambda part: products(query, _pick(self._small, part))) * (self._scales[rows] * step)
+        query, step = shrink(vector[None])[0], float(scales(vector[None])[0])
+        found = self._over(rows, lambda part: products(query, _pick(self._small, part)))
+        found *= self._scales[rows]  # a cosine in steps of the query's: a pass over all rows less
         # What rounding adds is at most the error of a row by the query's length, and that of the query by the row's. So
         # much only if both point the same way, and rounding points nowhere in particular: of many numbers far less.
         length, error = float(np.linalg.norm(vector)), float(np.linalg.norm(vector - query * step))
-        slack = self._errors[rows] * np.float32(self._likely * (length + error))
-        slack += np.float32(self._likely * error + _ROUNDING * max(length, 1.0))
-        bar = np.partition(cosines - slack, -limit)[-limit]
-        return _those(rows, cosines + slack >= bar)
+        slack: Vectors | np.float32 = np.float32((self._likely * error + _ROUNDING * max(length, 1.0)) / step)
+        if self._errors is not None:
+            slack = slack + self._errors[rows] * np.float32(self._likely * (length + error) / step)
+        at_least = found - slack
+        at_least.partition(-limit)
+        return _those(rows, found >= at_least[-limit] - slack)
 
     def _compare_whole(self, vector: Vectors, limit: int, rows: Rows) -> tuple[Rows, Vectors]:
         """At least the nearest of the rows, and their cosines."""

@@ -18,7 +18,7 @@ from memoryd.jobs.embedders.in_process import InProcess
 from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
 from memoryd.jobs.embedders.llama_tokens import LlamaTokenizer
 from memoryd.jobs.embedders.packing import pack
-from memoryd.jobs.embedders.shortening import shorten
+from memoryd.jobs.embedders.shortening import normalise, shorten
 from memoryd.jobs.llama_library import (
     complained,
     default_threads,
@@ -75,7 +75,8 @@ class LlamaEmbedder(InProcess):
         self._most_sequences = min(MOST_SEQUENCES, batch_tokens)
         self._llama = load_llama()
         try:
-            self._threads = threads or default_threads()
+            self._threads = self._used_threads = threads or default_threads()
+            self._few_threads = threads_beside(self._threads)
             self._load(facts)
             parts = [hash_file(path), facts.pooling, query_prefix, document_prefix, text_version]
             if dimension and dimension != self._dimension:
@@ -132,6 +133,7 @@ class LlamaEmbedder(InProcess):
         )
         self._dimension = int(llama.llama_model_n_embd_out(self._model))
         self._shown = self._dimension
+        self._row = ctypes.c_float * self._dimension
         self._longest_pass = 0
 
         parameters = llama.llama_context_default_params()
@@ -184,8 +186,7 @@ class LlamaEmbedder(InProcess):
         if self._memory:
             self._llama.llama_memory_clear(self._memory, True)
         batch = self._batch.fill(sequences)
-        threads = threads_beside(self._threads) if batch.n_tokens <= FEW_TOKENS else self._threads
-        self._llama.llama_set_n_threads(self._context, threads, threads)
+        self._use_threads(self._few_threads if batch.n_tokens <= FEW_TOKENS else self._threads)
         status = self._run(self._context, batch)
         if status == _ABORTED:
             raise _LetGo
@@ -197,11 +198,15 @@ class LlamaEmbedder(InProcess):
             self._longest_pass = batch.n_tokens
             self._release_logits()
         vectors = np.stack([self._pooled(sequence) for sequence in range(len(sequences))])
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(norms).all() or not norms.all():
-            raise ModelCorrupt(f"{self._path} makes vectors that are not numbers", hint=REINSTALL)
-        normalised: Vectors = vectors / norms
-        return normalised
+        try:
+            return normalise(vectors)
+        except ValueError:
+            raise ModelCorrupt(f"{self._path} makes vectors that are not numbers", hint=REINSTALL) from None
+
+    def _use_threads(self, threads: int) -> None:
+        if threads != self._used_threads:
+            self._llama.llama_set_n_threads(self._context, threads, threads)
+            self._used_threads = threads
 
     def _release_logits(self) -> None:
         """Give back the table of every token by every word that llama.cpp clears and an encoder never fills.
@@ -219,4 +224,4 @@ class LlamaEmbedder(InProcess):
         pointer = self._llama.llama_get_embeddings_seq(self._context, sequence)
         if not pointer:
             raise ModelCorrupt(f"{self._path} gave no embedding{complained()}", hint=REINSTALL)
-        return np.ctypeslib.as_array(pointer, (self._dimension,))
+        return np.frombuffer(memoryview(self._row.from_address(ctypes.addressof(pointer.contents))), np.float32)

@@ -21,6 +21,9 @@ class LlamaBatch:
         self._sequence_counts = np.ones(tokens, np.int32)  # every token belongs to one sequence
         self._outputs = np.ones(tokens, np.int8)  # every token takes part in the pooling
         self._sequence_ids = np.arange(sequences, dtype=np.int32)
+        size = self._sequence_ids.itemsize
+        self._id_addresses = self._sequence_ids.ctypes.data + size * np.arange(sequences, dtype=np.uintp)
+        self._counted = np.arange(tokens, dtype=np.int32)
         self._sequence_pointers = np.zeros(tokens, np.uintp)  # of each token, to one of the ids above
         int32_pointer = ctypes.POINTER(ctypes.c_int32)
         self._structure = structure(
@@ -34,12 +37,12 @@ class LlamaBatch:
 
     def fill(self, texts: Sequence[Tokens]) -> Any:
         """The structure for these texts, each a sequence of its own; good until the next call."""
-        lengths = [len(tokens) for tokens in texts]
-        used = sum(lengths)
-        self._tokens[:used] = np.concatenate(texts)
-        self._positions[:used] = np.concatenate([np.arange(length, dtype=np.int32) for length in lengths])
-        size = self._sequence_ids.itemsize
-        addresses = self._sequence_ids.ctypes.data + size * np.arange(len(texts), dtype=np.uintp)
-        self._sequence_pointers[:used] = np.repeat(addresses, lengths)
+        used = 0
+        for place, tokens in enumerate(texts):
+            end = used + len(tokens)
+            self._tokens[used:end] = tokens
+            self._positions[used:end] = self._counted[: len(tokens)]
+            self._sequence_pointers[used:end] = self._id_addresses[place]
+            used = end
         self._structure.n_tokens = used
         return self._structure

@@ -22,8 +22,8 @@ def shorten(vectors: Vectors, dimension: int) -> Vectors:
 
 def normalise(vectors: Vectors) -> Vectors:
     """Raises ``ValueError`` where a row is of length 0 or not of numbers."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all() or not lengths.all():
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
+    if not ((lengths > 0) & (lengths < np.inf)).all():
         raise ValueError("a vector is not of numbers, or of length 0")
     return np.asarray(vectors / lengths, np.float32)
 
