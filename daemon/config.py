@@ -216,7 +216,7 @@ class Decay:
     )
     strength: float = field(default=0.2, metadata=about("How much age matters: 0 not at all, 1 the full factor.", 0, 1))
     nearly: float = field(
-        default=0.8,
+        default=0.75,
         metadata=about(
             "A newer note goes before an older one that says alike things if it has this part of its score; 1: never.",
             0,

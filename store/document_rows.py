@@ -21,6 +21,7 @@ from memoryd.store.model import (
     embedding_text,
     stable_id,
 )
+from memoryd.store.naming import indexed_heading
 from memoryd.store.packed_ids import pack_ids
 from memoryd.store.scope import UNKNOWN
 
@@ -170,7 +171,9 @@ def passage_rows(identity: int, passages: Iterable[Passage]) -> list[Row]:
     return rows
 
 
-def write_chunks(sql: sqlite3.Connection, identity: int, entries: Iterable[Entry], kept: Mapping[str, int]) -> None:
+def write_chunks(
+    sql: sqlite3.Connection, identity: int, document: Document, entries: Iterable[Entry], kept: Mapping[str, int]
+) -> None:
     """Put the chunks in their places: a kept one may have moved, a new one is added to the keyword index."""
     sql.execute("UPDATE chunks SET ordinal = -1 - ordinal WHERE document_id = ?", (identity,))  # makes room
     for entry in entries:
@@ -189,6 +192,6 @@ def write_chunks(sql: sqlite3.Connection, identity: int, entries: Iterable[Entry
             " key, document_id, heading) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*place, entry.key, identity, chunk.heading),
         )
-        row = (cursor.lastrowid, chunk.heading, entry.text)
+        row = (cursor.lastrowid, indexed_heading(chunk.heading, document.path, document.source), entry.text)
         sql.execute("INSERT INTO chunks_fts (rowid, heading, text) VALUES (?, fold(?), fold(?))", row)
         sql.execute("INSERT INTO chunk_words (rowid, heading, text) VALUES (?, words(?), words(?))", row)

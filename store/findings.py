@@ -82,7 +82,7 @@ def replace_document(sql: sqlite3.Connection, document: Document, now: float) ->
     kept = forget_chunks(sql, identity, keep={(entry.key, entry.chunk.heading) for entry in entries})
     write_document(sql, identity, document, skipped=None, now=now)
     write_passages(sql, identity, passages)
-    write_chunks(sql, identity, entries, kept)
+    write_chunks(sql, identity, document, entries, kept)
     add_job(sql, "embed", document.workspace, document.path, now)
     failpoint("document.replace.before")
 

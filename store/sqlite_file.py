@@ -14,6 +14,7 @@ from typing import Any
 
 from memoryd.store.errors import MemorydError, StoreCorrupt, StoreFull, StoreUnavailable
 from memoryd.store.folding import fold, words
+from memoryd.store.naming import indexed_heading
 from memoryd.store.packed_ids import PackedIds
 
 CUT_OFF_SECONDS = 0.02  # between two tries to cut off a look: only a statement that has begun can be
@@ -48,6 +49,7 @@ def connect(path: Path, *, query_only: bool = False, page_bytes: int = _PAGE_BYT
         # A chunk that has lost its passages has no text at all: it must still be possible to look at it and forget it.
         connection.create_function("fold", 1, lambda text: fold(text or ""), deterministic=True)
         connection.create_function("words", 1, lambda text: words(text or ""), deterministic=True)
+        connection.create_function("indexed_heading", 3, indexed_heading, deterministic=True)
         connection.create_aggregate("packed", 1, PackedIds)  # type: ignore[arg-type]  # typeshed knows numbers alone
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import attrgetter
 
 from memoryd.store.folding import is_unspaced
+from memoryd.store.naming import name_of
 from memoryd.store.search.answer import BestPassage, Candidate, Weight
 from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.highlights import plain, stands_in
@@ -68,8 +69,11 @@ def find_best_passages(
     for chunk, row in rows.items():
         meaning = 0.0 if chunk in unknown or not nearness else by_meaning
         best = BestPassage(0.0, row.span.first)
+        name = name_of(row.path, row.source)  # said of all of it; a heading is not: counted here, it costs first hits
         for ordinal, passage in row.passages.items():
-            worth = by_words * _weigh(passage.text, stems, literal) / total + meaning * nearness.get(passage.id, 0.0)
+            worth = by_words * _weigh(f"{name}\n{passage.text}", stems, literal) / total + meaning * nearness.get(
+                passage.id, 0.0
+            )
             share = min(1.0, worth / (by_words + meaning))
             best = BestPassage(share, ordinal) if share > best.share else best
         found[chunk] = best

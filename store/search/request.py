@@ -18,7 +18,7 @@ HydeMode = Literal["average", "replace"]
 class Decay:
     half_life_days: float = 30.0
     strength: float = 0.2  # 0 = dates do not matter, 1 = the full formula
-    nearly: float = 0.8  # part of an older note's score that a newer one alike must have to go before it; 1 = never
+    nearly: float = 0.75  # part of an older note's score that a newer one alike must have to go before it; 1 = never
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,13 +85,16 @@ def read_presence(index: Index, phrase: str) -> Postings:
 def read_terms(sql: sqlite3.Connection, chunks: Sequence[int], terms: Sequence[Term]) -> Reading:
     rows = sql.execute(
         """
-        SELECT c.id, p.ordinal, c.heading, p.text FROM json_each(?) wanted CROSS JOIN chunks c ON c.id = wanted.value
+        SELECT c.id, p.ordinal, p.text,
+               iif(p.ordinal = c.first_passage, indexed_heading(c.heading, d.path, d.source), '')
+          FROM json_each(?) wanted CROSS JOIN chunks c ON c.id = wanted.value
+         CROSS JOIN documents d ON d.id = c.document_id
          CROSS JOIN passages p ON p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
         """,
         (json.dumps(list(chunks)),),
     )
     passages: dict[int, list[str]] = {chunk: [] for chunk in chunks}
-    for chunk, _, heading, text in sorted(rows):
+    for chunk, _, text, heading in sorted(rows):
         passages[chunk].append(text if passages[chunk] else f"{heading}\n{text}")
     texts = [fold("".join(found)) for found in passages.values()]
     times = np.array([[text.count(term.text) for term in terms] for text in texts], np.float64)

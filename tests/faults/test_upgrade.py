@@ -50,6 +50,8 @@ def test_ledger_of_an_older_schema_is_upgraded_and_sound(machine: Machine, versi
         proof = check_sound(daemon)
         assert proof["documents"] == len(NOTES)
         assert daemon.found("lighthouse") == ["MEMORY.md"]
+        by_name = daemon.call("search", query="people")["results"]  # which older schemas did not index
+        assert [hit["path"] for hit in by_name] == ["memory/people/ann.md"]
         assert not daemon.events("store_begun_anew")
     assert version_of(ledger) == len(migrations())
 

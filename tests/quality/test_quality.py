@@ -30,6 +30,7 @@ FLOORS = {
     "vague": 0.75,
     "cross-domain": 0.70,
     "identifier": 0.95,
+    "by-name": 0.90,
     "cjk": 0.95,
     "multilingual": 0.90,
     "fresh": 0.90,

@@ -142,12 +142,12 @@ CREATE TABLE vectors (
 ) WITHOUT ROWID;
 
 CREATE VIEW chunk_texts AS
-SELECT c.id, c.document_id, c.heading,
+SELECT c.id, c.document_id, indexed_heading(c.heading, d.path, d.source) AS heading,
        (SELECT group_concat(text, '')
           FROM (SELECT text FROM passages p
                  WHERE p.document_id = c.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
                  ORDER BY p.ordinal)) AS text
-  FROM chunks c;
+  FROM chunks c LEFT JOIN documents d ON d.id = c.document_id;
 
 CREATE VIEW folded_chunks AS
 SELECT id, document_id, fold(heading) AS heading, fold(text) AS text FROM chunk_texts;

@@ -40,6 +40,12 @@ def test_passage_with_all_of_the_query_is_worth_more_than_passages_with_all_of_i
     assert best == {1: BestPassage(0.5, 0), 2: BestPassage(1.0, 1)}
 
 
+def test_what_a_file_is_called_is_said_by_each_of_its_passages() -> None:
+    named = row("it sleeps", "it eats")._replace(path="memory/goat.md")
+    best = find_best_passages({1: named, 2: row("the goat sleeps")}, GOAT, {}, BOTH)
+    assert best == {1: BestPassage(0.5, 0), 2: BestPassage(0.5, 0)}
+
+
 def test_words_and_meaning_count_where_they_stand_together() -> None:
     """One passage has the words and another is near: neither is as good as one that has half of both."""
     apart = find_best_passages({1: row("the goat broke the fence", "livestock")}, GOAT, {0: 0.0, 1: 0.8}, BOTH)

@@ -40,6 +40,30 @@ def towards(*weights: float) -> Vectors:
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
+# -- names of files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leg", [words_leg, trigram_leg])
+@pytest.mark.parametrize("query", ["wifi", "wifi.md", "the wifi at home", "network/wifi"])
+def test_note_is_found_by_what_its_file_is_called(leg: Callable[..., KeywordLeg], query: str, ledger: Ledger) -> None:
+    """Its text has none of it."""
+    ledger.put(make_document("memory/network/wifi.md", "SSID: treehouse\n"))
+    ledger.put(*(make_document(f"memory/{number}.md", f"number {number}\n") for number in range(30)))
+    with ledger.database.read() as sql:
+        (first, *_) = leg(sql, build_query(query), 100, Visible()).ranking
+    assert first == ledger.chunk_ids()["SSID: treehouse\n"]
+
+
+@pytest.mark.parametrize("leg", [words_leg, trigram_leg])
+def test_renamed_note_is_found_by_its_new_name_alone(leg: Callable[..., KeywordLeg], ledger: Ledger) -> None:
+    ledger.put(make_document("memory/wifi.md", "SSID: treehouse\n"))
+    ledger.documents.forget("home", "memory/wifi.md", ledger.clock())
+    ledger.put(make_document("memory/wireless.md", "SSID: treehouse\n"))
+    with ledger.database.read() as sql:
+        assert not leg(sql, build_query("wifi"), 100, Visible()).ranking
+        assert leg(sql, build_query("wireless"), 100, Visible()).ranking
+
+
 # -- parts of words ----------------------------------------------------------------------------------------------------
 
 
