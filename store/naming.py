@@ -8,8 +8,8 @@ _UNNAMED = {FACTS, SESSIONS}  # sources whose files are named by numbers
 
 
 def name_of(path: str, source: str) -> str:
-    """A path without its first folder, which says no more than of what source a file is; "" where it says nothing."""
-    return "" if source in _UNNAMED else path.partition("/")[2] or path
+    """A path without the folder that all of its source are in; "" where it says nothing."""
+    return "" if source in _UNNAMED else path.removeprefix(f"{source}/")
 
 
 def indexed_heading(heading: str, path: str | None, source: str | None) -> str:

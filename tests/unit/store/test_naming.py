@@ -6,16 +6,17 @@ from memoryd.store.naming import indexed_heading, name_of
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
+    ("path", "source", "name"),
     [
-        ("MEMORY.md", "MEMORY.md"),
-        ("memory/wifi.md", "wifi.md"),
-        ("memory/incidents/2026-08-27-dns-outage.md", "incidents/2026-08-27-dns-outage.md"),
-        ("skills/espresso-descaling/SKILL.md", "espresso-descaling/SKILL.md"),
+        ("MEMORY.md", "memory", "MEMORY.md"),
+        ("memory/wifi.md", "memory", "wifi.md"),
+        ("memory/incidents/2026-08-27-dns-outage.md", "memory", "incidents/2026-08-27-dns-outage.md"),
+        ("skills/espresso-descaling/SKILL.md", "skills", "espresso-descaling/SKILL.md"),
+        ("recipes/tiramisu.md", "memory", "recipes/tiramisu.md"),
     ],
 )
-def test_name_is_the_path_without_the_folder_of_its_source(path: str, name: str) -> None:
-    assert name_of(path, "memory") == name
+def test_name_is_the_path_without_the_folder_of_its_source(path: str, source: str, name: str) -> None:
+    assert name_of(path, source) == name
 
 
 @pytest.mark.parametrize("source", ["facts", "sessions"])
