@@ -11,6 +11,7 @@ from pathlib import Path
 from memoryd.store.errors import SchemaTooNew
 from memoryd.store.failpoints import failpoint
 from memoryd.store.folding import FOLD_VERSION
+from memoryd.store.keywords import TABLES
 from memoryd.store.sqlite_file import damaged
 
 _TABLES = {"meta", "documents", "passages", "chunks", "generations", "vectors", "jobs"}
@@ -55,8 +56,10 @@ def refold(writer: sqlite3.Connection) -> None:
         return
     writer.execute("BEGIN IMMEDIATE")
     try:
-        writer.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
-        writer.execute("INSERT INTO chunk_words (chunk_words) VALUES ('rebuild')")
+        for table in TABLES:
+            writer.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")  # noqa: S608 - ours
+            # In one piece: it is left in many, and a search looks into each.
+            writer.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608 - ours
         writer.execute("INSERT OR REPLACE INTO meta VALUES ('fold_version', ?)", (FOLD_VERSION,))
         failpoint("ledger.refold.before")
         writer.execute("COMMIT")

@@ -10,6 +10,7 @@ import pytest
 
 from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError, SchemaTooNew, StoreCorrupt, StoreFull, StoreUnavailable
+from memoryd.store.keywords import TABLES, count_segments
 from memoryd.store.schema import migrate, migrations
 from memoryd.store.search.legs import trigram_leg
 from memoryd.store.search.query import build_query
@@ -117,6 +118,17 @@ def test_other_folding_rebuilds_the_keyword_index(ledger_path: Path) -> None:
         with ledger.database.read() as sql:
             assert len(trigram_leg(sql, build_query("STRASSE"), 10, Visible()).ranking) == 1
             assert trigram_leg(sql, build_query("otherwise"), 10, Visible()).ranking == {}
+
+
+def test_rebuilt_keyword_index_lies_in_one_piece(ledger_path: Path) -> None:
+    """FTS5 leaves one for each megabyte or so that it has read, and every search looks into each."""
+    with open_ledger(ledger_path) as ledger:
+        texts = (" ".join(f"word{100 * line + place}" for place in range(100)) + "\n" for line in range(1500))
+        ledger.put(make_document("memory/a.md", *texts))
+        with ledger.database.write() as sql:
+            sql.execute("DELETE FROM meta WHERE key = 'fold_version'")
+    with open_ledger(ledger_path) as ledger, ledger.database.read() as sql:
+        assert [count_segments(sql, table) for table in TABLES] == [1, 1]
 
 
 def test_remember_tells_whether_a_fact_changed(ledger: Ledger) -> None:
