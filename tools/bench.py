@@ -32,7 +32,7 @@ from bench_intake import intake_bars, measure_intake
 from bench_limits import measure_limits
 from bench_load import measure_idle_connections, measure_load
 from bench_memory import keep_memory
-from bench_raw import RawModel, Run, fastest_for_queries, find_contenders, sum_runs
+from bench_raw import BareQueries, RawModel, Run, find_contenders, sum_runs
 from bench_report import print_report
 from bench_spread import spread, with_rest
 
@@ -299,7 +299,7 @@ def measure_index(daemon: Daemon, raws: list[RawModel], corpus: Corpus) -> dict[
 def measure_search(daemon: Daemon, model: Path, queries: list[str]) -> dict[str, Any]:
     """Warm searches and bare embeddings of the same queries, in blocks by turns."""
     say(f"Asking {len(queries)} queries …")
-    bare = fastest_for_queries(model, queries[:QUERY_BLOCK])
+    bare = BareQueries(model)
     for query in make_queries(QUERY_BLOCK, seed=99):  # warm, with other queries than those that count
         daemon.client.call("search", {"query": query})
     embedded: list[float] = []

@@ -22,7 +22,7 @@ from bench_daemon import PATIENCE, Daemon, Home
 from bench_limits import measure_limits
 from bench_memory import SCOPES, Memory, keep_memory
 from bench_ratios import CJK, NATURAL
-from bench_raw import RawModel, fastest_for_queries
+from bench_raw import BareQueries
 from bench_spread import spread, with_rest
 
 from memoryd.store.quarantine import folder_bytes
@@ -49,7 +49,7 @@ def measure_growth(
     sizes: Sequence[int], queries: int, cache: Path, model: Path, idle_s: float = IDLE_S
 ) -> dict[str, Any]:
     """By the number of chunks that was asked for. ``idle_s``: so long a daemon rests before its memory is read."""
-    bare = fastest_for_queries(model, [ask["query"] for ask in _make_queries(WARM_UP)[NATURAL]])
+    bare = BareQueries(model)
     try:
         return {str(size): _measure_size(keep_memory(size, cache), queries, cache, bare, idle_s) for size in sizes}
     finally:
@@ -81,7 +81,7 @@ def _footprint(measured: Mapping[str, Any]) -> Iterator[tuple[str, float, float]
     yield "memory, idle ≤ 250 MB", 250.0, measured["memory_mb"]["resident"]
 
 
-def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel, idle_s: float) -> dict[str, Any]:
+def _measure_size(memory: Memory, queries: int, cache: Path, bare: BareQueries, idle_s: float) -> dict[str, Any]:
     facts = memory.facts
     index = measure_adding(memory, cache)
     with tempfile.TemporaryDirectory(prefix="memoryd-bench-") as folder:
@@ -120,7 +120,7 @@ def _measure_size(memory: Memory, queries: int, cache: Path, bare: RawModel, idl
 # -- asking -----------------------------------------------------------------------------------------------
 
 
-def measure_kind(daemon: Daemon, bare: RawModel, asks: Sequence[Ask]) -> dict[str, Any]:
+def measure_kind(daemon: Daemon, bare: BareQueries, asks: Sequence[Ask]) -> dict[str, Any]:
     """Whole searches over the socket, none of them known to the daemon, and the bare embedding of the same queries."""
     embedded: list[float] = []
     searched: list[float] = []

@@ -22,7 +22,6 @@ from typing import Any
 from memoryd.jobs.llama_library import default_threads
 
 WEIGHTS = {"F32": 0, "Q8_0": 7, "BF16": 32}  # llama.cpp's numbers of file types
-_TURNS = 8  # of each number of threads, before the better one is chosen
 BRIEF_SPIN = "1000"  # turns before a thread that waits for the others goes to sleep (libgomp; 30 billion by default)
 
 
@@ -137,24 +136,25 @@ def find_contenders(model: Path, sample: Sequence[str]) -> tuple[list[Setting], 
     return contenders, {str(setting): round(rate, 1) for setting, rate in rates.items()}
 
 
-def fastest_for_queries(model: Path, queries: Sequence[str]) -> RawModel:
+class BareQueries:
     """The model as it embeds single queries fastest: with one thread, or with as many as memoryd gives it.
 
-    They take turns: asked once each, whichever the machine happened to be quicker for would be the limit.
+    Both take each turn, and the quicker one of that turn counts. Which one it is changes with what else the machine
+    does: two threads take half the time of one, or twice as much if they have to share a core. Chosen once, the slower
+    one might be the limit for a whole run, and everything would look well beside it.
     """
-    raws = [
-        RawModel(model, Setting("packed", threads, 256, brief_spin=True)) for threads in sorted({1, default_threads()})
-    ]
-    took: list[list[float]] = [[] for _ in raws]
-    for _ in range(_TURNS):
-        for raw, times in zip(raws, took, strict=True):
-            times += raw.embed_queries(queries)
-    medians = [median(times) for times in took]
-    best = raws[medians.index(min(medians))]
-    for raw in raws:
-        if raw is not best:
+
+    def __init__(self, model: Path) -> None:
+        counts = sorted({1, default_threads()})
+        self._raws = [RawModel(model, Setting("packed", threads, 256, brief_spin=True)) for threads in counts]
+
+    def embed_queries(self, texts: Sequence[str]) -> list[float]:
+        """Milliseconds that each took, one by one."""
+        return min((raw.embed_queries(texts) for raw in self._raws), key=median)
+
+    def close(self) -> None:
+        for raw in self._raws:
             raw.close()
-    return best
 
 
 def _load(model: Path, setting: Setting) -> tuple[Callable[[list[str]], Any], Callable[[str], Any]]:
