@@ -31,7 +31,10 @@ def embed_texts(engine: Engine, texts: Sequence[str]) -> Mapping[str, Vectors]:
         missing = [text for text in texts if text not in found]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
-            found.update(zip(batch, meaning.embed_documents(batch), strict=True))
+            vectors = meaning.embed_or_yield(batch)
+            if vectors is None:  # a query went first; not twice, for queries without end would keep it waiting
+                vectors = meaning.embed_documents(batch)
+            found.update(zip(batch, vectors, strict=True))
     except MemorydError as error:  # a duplicate too many is no reason to stop
         log.warning("ingest_without_vectors", code=error.code, reason=error.message)
         return {}

@@ -71,9 +71,8 @@ def find_best_passages(
         best = BestPassage(0.0, row.span.first)
         name = name_of(row.path, row.source)  # said of all of it; a heading is not: counted here, it costs first hits
         for ordinal, passage in row.passages.items():
-            worth = by_words * _weigh(f"{name}\n{passage.text}", stems, literal) / total + meaning * nearness.get(
-                passage.id, 0.0
-            )
+            has = _weigh(f"{name}\n{passage.text}", stems, literal) / total
+            worth = by_words * has + meaning * nearness.get(passage.id, 0.0)
             share = min(1.0, worth / (by_words + meaning))
             best = BestPassage(share, ordinal) if share > best.share else best
         found[chunk] = best

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memoryd.daemon.engine import Engine
+from memoryd.daemon.fact_vectors import embed_texts
 from memoryd.jobs.meaning import Meaning
 from memoryd.store.generations import Wanted
 from memoryd.store.interruption import Interruption
@@ -117,3 +118,16 @@ def test_what_was_let_go_of_once_is_finished_however_many_queries_come(tmp_path:
         gate.open()
         indexing.join(60)
         assert sorted(found) == [0, 1, 2, 3]
+
+
+def test_query_does_not_wait_for_facts_that_are_compared(tmp_path: Path) -> None:
+    with open_engine(tmp_path, Obliging()) as (engine, meaning, gate):
+        found: list[str] = []
+        comparing = threading.Thread(target=lambda: found.extend(embed_texts(engine, ["a fact", "another"])))
+        comparing.start()
+        assert gate.entered.acquire(timeout=60)
+        meaning.embed_query("now")  # nobody lets the facts pass
+        assert gate.order == ["documents", "let go", "query"]
+        gate.open()
+        comparing.join(60)
+        assert found == ["a fact", "another"]
