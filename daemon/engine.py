@@ -280,13 +280,15 @@ class Engine:
     def _has_nothing_to_do(self) -> bool:
         if self._ledger_is_new or self.healer.is_due():
             return False
-        waiting = self.queue.waiting_kinds()
-        if "verify" not in waiting:
+        if "verify" not in self.queue.waiting_kinds():
             self.first_look_due = False
-        return self.is_indexed(waiting) and not self.first_look_due
+        return self.is_indexed() and not self.first_look_due
 
-    def is_indexed(self, waiting: set[str]) -> bool:
-        if waiting & {"reconcile", "index"} or not self.semantics.settled():
+    def is_indexed(self) -> bool:
+        if not self.semantics.settled():  # before the queue is read: a model that comes up puts its jobs there first
+            return False
+        waiting = self.queue.waiting_kinds()
+        if waiting & {"reconcile", "index"}:
             return False
         if self.paused() is not None:
             return True
@@ -328,8 +330,10 @@ class Engine:
 
     def _is_whole(self) -> bool:
         """Whether every note is found again, by its words and as far as there is a model by its meaning."""
+        if not self.semantics.settled():  # first, as above
+            return False
         waiting = self.queue.waiting_kinds() & {"reconcile", "index", "embed"}
-        return self.semantics.settled() and not waiting - ({"embed"} if not self.semantics.can_embed() else set())
+        return not waiting - ({"embed"} if not self.semantics.can_embed() else set())
 
     def _find_cure(self, path: Path) -> Cure | None:
         if path == self.paths.database:

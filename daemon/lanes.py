@@ -81,7 +81,7 @@ class Lanes:
 
     def _can_run(self, kind: str) -> bool:
         if kind == "verify" and self._engine.first_look_due:
-            return self._engine.is_indexed(self._engine.queue.waiting_kinds())
+            return self._engine.is_indexed()
         if kind in ("maintain", "prune", "verify"):
             return True
         if kind in _PAUSED and self._engine.paused() is not None:
