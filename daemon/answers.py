@@ -9,6 +9,7 @@ from typing import Any
 
 from memoryd.store.search.answer import Answer, Hit, HydeReport, RerankReport
 from memoryd.store.search.filters import FilterReport
+from memoryd.store.search.period import Period
 
 PENDING_LISTED = 20
 
@@ -23,6 +24,7 @@ def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, A
         "absence": asdict(answer.absence) if answer.absence else None,
         "hyde": hyde_json(answer.hyde, explain=explain) if answer.hyde else None,
         "rerank": rerank_json(answer.rerank) if answer.rerank else None,
+        "period": period_json(answer.period) if answer.period else None,
         "took_ms": took_ms,
     }
     if explain:
@@ -54,6 +56,11 @@ def rerank_json(report: RerankReport) -> dict[str, Any]:
     if not report.used:
         return {"used": False, "reason": report.reason, "hint": report.hint}
     return {"used": True, "read": report.read, "of": report.of}
+
+
+def period_json(period: Period) -> dict[str, Any]:
+    days = [{"first": first.isoformat(), "last": last.isoformat()} for first, last in period.spans]
+    return {"said": period.said, "days": days}
 
 
 def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
@@ -97,6 +104,9 @@ def hit_json(hit: Hit, *, explain: bool) -> dict[str, Any]:
             "decay": round(candidate.decay, 4),
             "age_days": candidate.age_days,
         }
+        if candidate.named:
+            without = round(candidate.named.relevance, 4)
+            result["explain"]["named_days"] = {"days_away": candidate.named.days_away, "relevance": without}
         if candidate.best:
             result["explain"]["passage"] = {"share": round(candidate.best.share, 4), "part": candidate.best.part}
         if candidate.rerank:

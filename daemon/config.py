@@ -226,6 +226,18 @@ class Decay:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedDays:
+    """Where a query names days ("last Tuesday", "in May 2026"), what was written then comes first."""
+
+    strength: float = field(
+        default=0.5, metadata=about("How much it matters: 0 not at all, 1 half as relevant again.", 0, 10)
+    )
+    half_life_days: float = field(
+        default=7.0, metadata=about("Days away from them at which it matters half as much.", above=0, high=36_500)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Hyde:
     """A hypothetical answer, written by the language model in [llm], is embedded to search by; seconds a query."""
 
@@ -307,6 +319,7 @@ class Search:
     snippet_chars: int = field(default=700, metadata=about("Longest snippet, in characters.", 20, 100_000))
     weights: Weights = Weights()
     decay: Decay = Decay()
+    named_days: NamedDays = NamedDays()
     mmr: Mmr = Mmr()
     hyde: Hyde = Hyde()
     rerank: Rerank = Rerank()

@@ -30,7 +30,7 @@ from memoryd.store.model import SESSIONS
 from memoryd.store.search.answer import Absence, Degraded
 from memoryd.store.search.filters import report_filters
 from memoryd.store.search.pipeline import search
-from memoryd.store.search.request import Decay, Hyde, Mmr, Rerank, SearchQuery, SearchSettings
+from memoryd.store.search.request import Decay, Hyde, Mmr, NamedDays, Rerank, SearchQuery, SearchSettings
 from memoryd.store.search.visibility import name_pending
 
 log = structlog.get_logger()
@@ -176,6 +176,7 @@ def search_settings(config: Search) -> SearchSettings:
         concentration=config.concentration,
         rrf_k=config.rrf_k,
         decay=Decay(config.decay.half_life_days, config.decay.strength, config.decay.nearly),
+        named_days=NamedDays(config.named_days.strength, config.named_days.half_life_days),
         mmr=Mmr(config.mmr.enabled, config.mmr.relevance),
         hyde=Hyde(config.hyde.enabled, "replace" if config.hyde.mode == "replace" else "average"),
         rerank=Rerank(config.rerank.enabled, config.rerank.budget_ms, config.rerank.weight),

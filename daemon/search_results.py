@@ -50,6 +50,18 @@ class RerankReport(TypedDict):
     hint: NotRequired[str | None]
 
 
+class Days(TypedDict):
+    first: str
+    last: Annotated[str, "Included."]
+
+
+class Period(TypedDict):
+    """The days that the query names, and of which there are notes: these come first."""
+
+    said: Annotated[str, "As it stands in the query, in lower case."]
+    days: Annotated[list[Days], "More than one where it names several, or a month of no year."]
+
+
 class Pending(TypedDict):
     """A document that is not wholly searchable yet."""
 
@@ -105,12 +117,18 @@ class Newer(TypedDict):
     own_score: Annotated[float, "Without that."]
 
 
+class NamedStep(TypedDict):
+    days_away: Annotated[int, "From the days that the query names, which ages are counted from; < 0: before them."]
+    relevance: Annotated[float, "Without that."]
+
+
 class HitExplanation(TypedDict):
     legs: dict[str, LegRank]
     fused: float
     relevance: float
     decay: float
     age_days: int | None
+    named_days: NotRequired[NamedStep]
     passage: NotRequired[BestPassage]
     rerank: NotRequired[Rerank]
     newer: NotRequired[Newer]
@@ -168,6 +186,7 @@ class SearchResult(TypedDict):
     absence: Absence | None
     hyde: HydeReport | None
     rerank: RerankReport | None
+    period: Period | None
     took_ms: float
     fence: NotRequired[Fence]
     timings_ms: NotRequired[dict[str, float]]

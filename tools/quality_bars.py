@@ -48,18 +48,19 @@ def variants(default: SearchSettings) -> dict[str, SearchSettings]:
     default in the one thing that they are named for.
     """
     off = replace(default.decay, strength=0.0)
+    undated = replace(default, decay=off, named_days=replace(default.named_days, strength=0.0), abstain=0.0)
     legs = {
-        leg: replace(default, weights={name: float(name == leg) for name in default.weights}, decay=off, abstain=0.0)
-        for leg in default.weights
+        leg: replace(undated, weights={name: float(name == leg) for name in default.weights}) for leg in default.weights
     }
     return {
         FULL: default,
         **legs,
-        PLAIN_RRF: replace(default, fusion="rrf", adaptive=False, decay=off, abstain=0.0),
+        PLAIN_RRF: replace(undated, fusion="rrf", adaptive=False),
         "adaptive RRF": replace(default, fusion="rrf", adaptive=True),
         "weighted, not adaptive": replace(default, fusion="weighted", adaptive=False),
         "concentration off": replace(default, concentration=0.0),
         DECAY_OFF: replace(default, decay=off),
+        "named days off": replace(default, named_days=replace(default.named_days, strength=0.0)),
         "never silent": replace(default, abstain=0.0),
         "with MMR": replace(default, mmr=Mmr(enabled=True)),
     }

@@ -25,9 +25,10 @@ def explain_hit(hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> list[str
     lines = [_leg(leg, place) for leg, place in explain["legs"].items()]
     if "passage" in explain:
         lines.append(_passage(explain["passage"], hit))
+    own_score = explain.get("newer", {}).get("own_score", hit["score"])
     lines.append(
         f"fused {explain['fused']:.2f} → relevance {explain['relevance']:.2f} × decay {explain['decay']:.2f}"
-        f" ({_age(explain['age_days'])}) = {explain.get('newer', {}).get('own_score', hit['score']):.2f}"
+        f" ({_age(explain)}) = {own_score:.2f}"
     )
     if "rerank" in explain:
         lines.insert(-1, _rerank(explain["rerank"]))
@@ -86,8 +87,14 @@ def bar(share: float) -> str:
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(_BAR)
 
 
-def _age(days: int | None) -> str:
-    return "evergreen" if days is None else f"{plural(days, 'day')} old"
+def _age(explain: dict[str, Any]) -> str:
+    if explain["age_days"] is None:
+        return "evergreen"
+    if "named_days" not in explain:
+        return f"{plural(explain['age_days'], 'day')} old"
+    away, without = explain["named_days"]["days_away"], explain["named_days"]["relevance"]
+    where = f"{plural(abs(away), 'day')} {'after' if away > 0 else 'before'}" if away else "one of"
+    return f"{where} the days named, without that {without:.2f}"
 
 
 def _newer(step: dict[str, Any], hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> str:

@@ -10,6 +10,7 @@ from memoryd.daemon.commands.painting import Painted, Screen, find_screen
 from memoryd.daemon.commands.snippets import inert, shorten_snippet
 
 _SNIPPET_LINES = 6
+_DAYS = 3  # stretches of days that are named
 
 
 def print_answer(answer: dict[str, Any]) -> None:
@@ -41,6 +42,8 @@ def print_caveats(answer: dict[str, Any]) -> None:
         say(describe_degraded(answer["degraded"]["leg"], answer["degraded"]["reason"]))
         if answer["degraded"]["hint"]:
             say(f"  → {answer['degraded']['hint']}")
+    if answer["period"] and answer["results"]:
+        say(describe_period(answer["period"]))
     print_hyde(answer["hyde"])
     print_rerank(answer["rerank"])
     late = [entry for entry in answer["pending"] if entry["phase"] == "text"]
@@ -59,6 +62,12 @@ def print_rerank(rerank: dict[str, Any] | None) -> None:
         return
     say(f"Not reranked: {rerank['reason']}.")
     say(f"  → {rerank['hint']}")
+
+
+def describe_period(period: dict[str, Any]) -> str:
+    days = [each["first"] if each["first"] == each["last"] else " to ".join(each.values()) for each in period["days"]]
+    shown = f"{', '.join(days[:_DAYS])}{' …' if len(days) > _DAYS else ''}"
+    return f"Notes of the days that were named come first: {inert(period['said'])} = {shown}"
 
 
 def describe_degraded(leg: str, reason: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from memoryd.store.generations import Pending
 from memoryd.store.scope import GLOBAL
+from memoryd.store.search.period import Period
 
 
 class LegRank(NamedTuple):
@@ -53,6 +54,13 @@ class RerankStep:
     relevance: float = 0.0  # without it
 
 
+class NamedStep(NamedTuple):
+    """What it made of a candidate when it was written, the query naming days."""
+
+    days_away: int  # from these; < 0 = before them
+    relevance: float  # without it
+
+
 class BestPassage(NamedTuple):
     """The passage of a chunk that has most of the query, by words and meaning together."""
 
@@ -78,6 +86,7 @@ class Candidate(NamedTuple):
     relevance: float = 0.0  # 0..1, the same made comparable between queries
     decay: float = 1.0
     age_days: int | None = None  # None = evergreen
+    named: NamedStep | None = None  # None = the query names no days, or it is evergreen
     rerank: RerankStep | None = None  # None = nothing of it was read
     newer: Newer | None = None  # None = it stands where its own score puts it
     mmr: MmrStep | None = None  # None = MMR is off, or nothing was chosen before it
@@ -205,3 +214,4 @@ class Answer:
     hyde: HydeReport | None = None  # None = not asked for
     rerank: RerankReport | None = None  # None = not asked for
     embedding: Embedding | None = None  # where the query's vector came from; None = there is none
+    period: Period | None = None  # the days that the query names; None = none that anything was written in

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 from datetime import date
 
 from memoryd.store.lifespans import LIFESPANS
-from memoryd.store.search.answer import Candidate
+from memoryd.store.search.answer import Candidate, NamedStep
+from memoryd.store.search.occasion import Occasion
 from memoryd.store.search.request import Decay
 
 Dated = tuple[str | None, int, str | None]
@@ -36,25 +37,36 @@ def apply_decay(
     today: date,
     decay: Decay,
     known: Mapping[int, Dated] | None = None,
+    occasion: Occasion | None = None,
 ) -> list[Candidate]:
-    """``known``: what was read before of some chunks."""
+    """``known``: what was read before of some chunks. ``occasion``: the days that the query names, if any: ages count
+    from them then, and what was written there is more relevant."""
     dates = dict(known or {})
     if unread := [candidate.chunk_id for candidate in candidates if candidate.chunk_id not in dates]:
         dates |= read_dates(sql, unread)
-    ages = {dated: _age(*dated, today, decay) for dated in set(dates.values())}
+    ages = {dated: _age(*dated, today, decay, occasion) for dated in set(dates.values())}
     aged = []
-    for candidate in candidates:
-        age, factor = ages[dates[candidate.chunk_id]]
-        aged.append(Candidate(*candidate[:4], factor, age, *candidate[6:]))
+    for chunk, legs, fused, relevance, _, _, _, read, *_, best in candidates:
+        age, factor, away = ages[dates[chunk]]
+        named = None
+        if occasion and away is not None:
+            named = NamedStep(away, relevance)
+            relevance = occasion.lift(relevance, away)
+        aged.append(Candidate(chunk, legs, fused, relevance, factor, age, named, read, best=best))
     return sorted(aged, key=lambda candidate: -candidate.relevance * candidate.decay)
 
 
-def _age(written: str | None, evergreen: int, named: str | None, today: date, decay: Decay) -> tuple[int | None, float]:
-    """In days, and what it leaves of a score."""
+def _age(
+    written: str | None, evergreen: int, named: str | None, today: date, decay: Decay, occasion: Occasion | None
+) -> tuple[int | None, float, int | None]:
+    """In days, what it leaves of a score, and how far it is from the days that the query names, if it names any."""
     lifespan = LIFESPANS.get(named) if named else None
     lasting = bool(evergreen) or (lifespan is not None and lifespan.days is None)
-    age = age_in_days(date.fromisoformat(written) if written else None, today, evergreen=lasting)
-    return age, decay_factor(age, decay, lifespan.days if lifespan else None)
+    day = date.fromisoformat(written) if written else None
+    age = age_in_days(day, today, evergreen=lasting)
+    away = occasion.period.days_away(day) if occasion and day and age is not None else None
+    since = age if away is None else abs(away)
+    return age, decay_factor(since, decay, lifespan.days if lifespan else None), away
 
 
 def read_dates(sql: sqlite3.Connection, chunks: Collection[int]) -> dict[int, Dated]:

@@ -77,15 +77,25 @@ def vector_leg(
     visible: Visible,
     others: Held | None = None,
     floor: float = 0.0,
+    within: Visible | None = None,
 ) -> Nearness:
     """The chunks with the nearest passages, and how near each of the ``others`` is, whose passages were read before.
 
-    ``floor`` is the cosine of things that have nothing to do with each other.
+    ``floor`` is the cosine of things that have nothing to do with each other. ``within``: as many are brought of these,
+    too.
     """
-    found = _chunks_of(sql, [match.passage_id for match in sought.matches], limit, visible.hidden_chunks)
+    found = _chunks_of(sql, _ids(sought), limit, visible.hidden_chunks)
+    if within:
+        found += _chunks_of(
+            sql, _ids(seek_passages(sought.index, sought.vector, limit, within)), limit, within.hidden_chunks
+        )
     held = passages_of(sql, set(found).difference(others.dates) if others else found)
     held = others + held if others else held
     return _rank(held, sought.index.cosines(held.passages.tolist(), sought.vector), set(found), floor)
+
+
+def _ids(sought: Sought) -> list[int]:
+    return [match.passage_id for match in sought.matches]
 
 
 def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearness:

@@ -18,7 +18,7 @@ from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
-from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, RerankReport
+from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
 from memoryd.store.search.chunk_rows import ChunkRow
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.concentration import concentrate, read_best_passages
@@ -37,6 +37,7 @@ from memoryd.store.search.keyword_leg import KeywordLeg, ask_all
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
 from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import PASSAGE, Noise, read_noise, script_of
+from memoryd.store.search.occasion import Occasion, find_occasion
 from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.rarity import Written, unknown_words
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
@@ -78,7 +79,7 @@ def search(
     with database.read() as sql:
         visible = find_visible(sql, query)
         by_meaning = settings.weights["vector"] > 0 and bool(query.text.strip())
-        bring = partial(_bring_keywords, sql, query.text, settings, visible, semantics.fingerprint, watch)
+        bring = partial(_bring_keywords, sql, query, settings, visible, semantics.fingerprint, watch)
         if by_meaning:
             imagined = hyde.text if hyde else None
             known = imagined is None and semantics.knows_query(query.text)
@@ -90,8 +91,11 @@ def search(
                         sought = seek_passages(semantics.index(), vector, settings.candidates, visible)
                     embedding = "cached" if known else "computed"
                     with watch.stage("vector"):
-                        others, floor = coming.result().held, coming.result().noise.floor
-                        near = vector_leg(sql, sought, settings.candidates, visible, others, floor)
+                        there = coming.result()
+                        within = there.occasion.within(visible) if there.occasion else None
+                        near = vector_leg(
+                            sql, sought, settings.candidates, visible, there.held, there.noise.floor, within
+                        )
                 except Cancelled:
                     raise
                 except MemorydError as error:
@@ -119,9 +123,10 @@ def search(
             with watch.stage("rerank"):
                 candidates, reading = rerank(sql, candidates, query, settings, reranker, cosines, brought.script)
         with watch.stage("rank"):
-            candidates = apply_decay(sql, candidates, query.today, settings.decay, dates)
+            candidates = apply_decay(sql, candidates, query.today, settings.decay, dates, brought.occasion)
             index = sought.index if sought else None
-            candidates = put_newer_first(sql, candidates, index, noise.floor, settings.decay)
+            if not brought.occasion:  # else what is nearest to the days that are named is first, not what is newest
+                candidates = put_newer_first(sql, candidates, index, noise.floor, settings.decay)
             least = least_relevance(settings.abstain, weights.get("vector"), noise.spread)
             if query.min_score is None and noise.shares and is_absent(candidates, least):
                 lost = [Lost(candidate, "abstain") for candidate in candidates]
@@ -146,6 +151,7 @@ def search(
         hyde=hyde,
         rerank=reading,
         embedding=embedding,
+        period=brought.occasion.period if brought.occasion else None,
     )
 
 
@@ -159,19 +165,20 @@ class _Brought:
     legs: dict[str, KeywordLeg]
     words: dict[str, float]  # of the query, and what each weighs
     held: Held
+    occasion: Occasion | None  # the days that the query names
 
 
 def _bring_keywords(
     sql: sqlite3.Connection,
-    text: str,
+    query: SearchQuery,
     settings: SearchSettings,
     visible: Visible,
     fingerprint: str | None,
     watch: _Stopwatch,
 ) -> _Brought:
-    keywords = build_query(text)
+    keywords = build_query(query.text)
     keywords = keywords.without(chance_words(sql, keywords.words))
-    script = script_of(text)
+    script = script_of(query.text)
     noise = read_noise(sql, script, fingerprint)
     written = Written(script, noise.part)
     legs: dict[str, KeywordLeg] = {}
@@ -179,13 +186,17 @@ def _bring_keywords(
         if settings.weights[leg] > 0:
             with watch.stage(leg):
                 legs[leg] = bring(sql, keywords, settings.candidates, visible, written)
-    legs = ask_all(legs)
+    occasion = find_occasion(sql, query, settings.named_days, visible)
+    then: Ranking = {}
+    if occasion and "words" in legs:
+        then = words_leg(sql, keywords, settings.candidates, occasion.within(visible), written).ranking
+    legs = ask_all(legs, then)
     words = weigh_words(sql, keywords, written) if "words" in legs else {}
     held = passages_of(sql, {chunk for leg in legs.values() for chunk in leg.ranking})
     if any(chunk not in held.dates for leg in legs.values() for chunk in leg.ranking):
         # An index that is out of step names what is gone.
         legs = {name: leg.only(held.dates) for name, leg in legs.items()}
-    return _Brought(keywords, script, noise, legs, words, held)
+    return _Brought(keywords, script, noise, legs, words, held, occasion)
 
 
 @contextmanager

@@ -22,6 +22,14 @@ class Decay:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedDays:
+    """What it counts that a note was written in the days that a query names."""
+
+    strength: float = 0.5  # 0 = nothing: what a query says of days is words
+    half_life_days: float = 7.0  # that far from them it counts half
+
+
+@dataclass(frozen=True, slots=True)
 class Mmr:
     """Maximal marginal relevance: a hit that says what a better one has said comes later."""
 
@@ -60,6 +68,7 @@ class SearchSettings:
     concentration: float = 0.3  # of a score, what its best passage has of the query by itself; 0 = nothing
     rrf_k: float = 10.0
     decay: Decay = field(default_factory=Decay)
+    named_days: NamedDays = field(default_factory=NamedDays)
     mmr: Mmr = field(default_factory=Mmr)
     hyde: Hyde = field(default_factory=Hyde)
     rerank: Rerank = field(default_factory=Rerank)

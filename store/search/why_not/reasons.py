@@ -48,8 +48,15 @@ def describe_ranks(legs: Mapping[str, LegRank | None]) -> str:
 
 
 def describe_age(candidate: Candidate) -> str:
-    days = candidate.age_days or 0
-    return f"Its age of {days:,} day{'' if days == 1 else 's'} leaves {candidate.decay:.2f} of its score"
+    leaves = f"leaves {candidate.decay:.2f} of its score"
+    if candidate.named and (away := candidate.named.days_away):
+        side = "after" if away > 0 else "before"
+        return f"Being dated {_days(abs(away))} {side} those that the query names {leaves}"
+    return f"Its age of {_days(candidate.age_days or 0)} {leaves}"
+
+
+def _days(count: int) -> str:
+    return f"{count:,} day{'' if count == 1 else 's'}"
 
 
 def describe_words(words: SharedWords) -> str:

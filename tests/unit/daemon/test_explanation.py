@@ -56,6 +56,16 @@ def test_best_passage_is_told_with_its_lines_and_its_part_of_the_score() -> None
     assert passage == "passage        █████▌      0.55   the best by words and meaning: lines 12-14 (30% of fused)"
 
 
+@pytest.mark.parametrize(
+    ("away", "told"),
+    [(0, "one of the days named"), (1, "1 day after the days named"), (-3, "3 days before the days named")],
+)
+def test_distance_from_the_days_named_stands_in_place_of_the_age(away: int, told: str) -> None:
+    explain = {**HIT["explain"], "named_days": {"days_away": away, "relevance": 0.55}}
+    *_, total, _ = explain_hit({**HIT, "explain": explain}, [HIT])
+    assert total == f"fused 0.47 → relevance 0.65 × decay 0.95 ({told}, without that 0.55) = 0.62"
+
+
 def test_plain_hit_has_no_remarks() -> None:
     plain = {**HIT, "scope": "global", "merged": [], "explain": {**HIT["explain"], "age_days": None}}
     del plain["explain"]["mmr"]

@@ -14,7 +14,7 @@ from memoryd.store.protocols import VectorIndex, Vectors
 from memoryd.store.search.answer import Answer
 from memoryd.store.search.noise import Noise, noise_record
 from memoryd.store.search.pipeline import search
-from memoryd.store.search.request import Decay, SearchQuery, SearchSettings
+from memoryd.store.search.request import Decay, NamedDays, SearchQuery, SearchSettings
 from tests.support.documents import make_document
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.ledger import Ledger, open_ledger
@@ -415,6 +415,100 @@ def test_strength_0_leaves_the_order_of_relevance(ledger: Ledger, meaning: Meani
     )
     answer = ask(ledger, "backup rule", meaning, replace(PLAIN, weights=LEXICAL))
     assert paths(answer) == ["a.md", "b.md"]
+
+
+# -- named days -----------------------------------------------------------------------------------------------
+
+
+def put_deploys(ledger: Ledger, meaning: Meaning) -> None:
+    ledger.put(
+        make_document("memory/2026-10-02.md", "deployed the billing service\n", written=date(2026, 10, 2)),
+        make_document("memory/2026-11-10.md", "deployed the billing service twice\n", written=date(2026, 11, 10)),
+        make_document("memory/rules.md", "the billing service is deployed by hand\n"),
+    )
+    meaning.learn()
+
+
+def test_note_of_the_days_that_are_named_comes_first(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    settings = SearchSettings(weights=LEXICAL)
+    assert paths(ask(ledger, "deployed the billing service", meaning, settings))[0] != "memory/2026-10-02.md"
+    answer = ask(ledger, "deployed the billing service in October 2026", meaning, settings)
+    first = answer.hits[0]
+    assert first.path == "memory/2026-10-02.md"
+    assert answer.period
+    assert answer.period.said == "october 2026"
+    assert first.candidate.decay == 1.0
+    assert first.candidate.age_days == 44
+    assert first.candidate.named
+    assert first.candidate.named.days_away == 0
+    assert first.candidate.named.relevance < first.candidate.relevance <= 1
+    assert first.score == first.candidate.relevance * first.candidate.decay
+
+
+def test_ages_count_from_the_days_that_are_named(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    settings = SearchSettings(decay=Decay(strength=1), weights=LEXICAL, min_score=0)
+    answer = ask(ledger, "deployed on 2026-10-03", meaning, settings)
+    away = {hit.path: hit.candidate.named and hit.candidate.named.days_away for hit in answer.hits}
+    assert away == {"memory/2026-10-02.md": -1, "memory/2026-11-10.md": 38, "memory/rules.md": None}
+    decays = {hit.path: hit.candidate.decay for hit in answer.hits}
+    assert decays["memory/2026-10-02.md"] == pytest.approx(2 ** (-1 / 30))
+    assert decays["memory/2026-11-10.md"] == pytest.approx(2 ** (-38 / 30))
+
+
+def test_evergreen_neither_gains_nor_loses_by_days_that_are_named(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    query = "deployed the billing service in October 2026"
+    named, unnamed = (
+        next(hit.candidate for hit in ask(ledger, query, meaning, settings).hits if hit.path == "memory/rules.md")
+        for settings in (SearchSettings(weights=LEXICAL), undated(SearchSettings(weights=LEXICAL)))
+    )
+    assert (named.relevance, named.decay, named.named) == (unnamed.relevance, 1.0, None)
+
+
+def undated(settings: SearchSettings) -> SearchSettings:
+    return replace(settings, named_days=NamedDays(strength=0))
+
+
+def test_days_of_which_nothing_was_written_change_nothing(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    query = "deployed the billing service in May 2019"
+    answer = ask(ledger, query, meaning, SearchSettings())
+    assert answer.period is None
+    assert answer.hits == ask(ledger, query, meaning, undated(SearchSettings())).hits
+
+
+def test_notes_of_the_days_that_are_named_are_candidates_however_many_others_are_better(
+    ledger: Ledger, meaning: Meaning
+) -> None:
+    for number in range(40):
+        ledger.put(make_document(f"memory/{number}.md", f"goat {number} ate the hedge\n", written=TODAY))
+    ledger.put(make_document("memory/then.md", "a goat was seen, and much besides that\n", written=date(2026, 5, 4)))
+    meaning.learn()
+    few = SearchSettings(candidates=3, limit=50, min_score=0)
+    for settings in (few, replace(few, weights=LEXICAL)):
+        asked = "goat ate the hedge, in May 2026"
+        assert "memory/then.md" in paths(ask(ledger, asked, meaning, settings))
+        assert "memory/then.md" not in paths(ask(ledger, asked, meaning, undated(settings)))
+
+
+def test_days_are_named_from_the_day_that_is_pretended(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    answer = ask(ledger, "deployed yesterday", meaning, SearchSettings(weights=LEXICAL), today=date(2026, 10, 3))
+    assert answer.period
+    assert answer.period.spans == ((date(2026, 10, 2), date(2026, 10, 2)),)
+    assert paths(answer)[0] == "memory/2026-10-02.md"
+
+
+def test_notes_that_may_not_be_seen_do_not_tell_that_they_are_of_those_days(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    secret = make_document("memory/secret.md", "deployed\n", written=date(2026, 3, 1))
+    ledger.put(replace(secret, scope="user:ann"))
+    meaning.learn()
+    for scope, seen in (("user:ann", True), ("user:bob", False)):
+        answer = ask(ledger, "deployed in March 2026", meaning, SearchSettings(min_score=0), scope=scope)
+        assert (answer.period is not None, "memory/secret.md" in paths(answer)) == (seen, seen)
 
 
 # -- snippets -------------------------------------------------------------------------------------------------

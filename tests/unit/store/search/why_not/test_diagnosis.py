@@ -188,6 +188,18 @@ def test_age_that_alone_costs_the_place_is_named(ledger: Ledger) -> None:
     assert 0 <= strength < 1
 
 
+def test_distance_from_the_days_that_are_named_is_told_as_such(ledger: Ledger) -> None:
+    put_boats(ledger, 6)
+    ledger.put(
+        make_document("then.md", "boat\n", written=date(2026, 5, 10)),
+        make_document("later.md", "boat boat\n", written=date(2026, 6, 30)),
+    )
+    settings = replace(PLAIN, decay=Decay(strength=1.0), limit=3)
+    finding = solve(open_case(ledger, "boat in May 2026", "later.md", settings))
+    assert finding.verdict == "decayed"
+    assert "30 days after those that the query names" in finding.explanation
+
+
 def test_age_is_not_blamed_for_what_would_be_lost_without_it(ledger: Ledger) -> None:
     put_boats(ledger, 6)
     ledger.put(make_document("old.md", f"boat {'and more ' * 30}\n", written=TODAY - timedelta(days=90)))
