@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memoryd.daemon.client_results import Document, Hit, SearchResult, Status
-from memoryd.daemon.commands.hits import describe_degraded
+from memoryd.daemon.commands.hits import describe_degraded, describe_period
 from memoryd.daemon.commands.output import plural
 from memoryd.daemon.commands.snippets import inert
 from memoryd.store.errors import InvalidParams
@@ -41,7 +41,11 @@ class Arguments(BaseModel):
 
 
 class SearchArguments(Arguments):
-    query: str = Field(min_length=1, description="What to look for: a question or words, in any language.")
+    query: str = Field(
+        min_length=1,
+        description="What to look for: a question or words, in any language. Days that it names (last Tuesday, in May "
+        "2026, 2026-11-15) are understood: notes of these come first.",
+    )
     max_results: int | None = Field(None, ge=1, le=100, description="How many hits at most.")
     min_score: float | None = Field(
         None, ge=0, le=1, description="Leave out hits that score less. About 0.3 is what random words would get."
@@ -177,6 +181,8 @@ def describe_search(result: SearchResult) -> str:
         words += [result.absence.hint] if result.absence and result.absence.hint else []
     if result.degraded:
         words.append(describe_degraded(result.raw["degraded"]["leg"], result.degraded.reason))
+    if result.results and (period := result.raw.get("period")):
+        words.append(describe_period(period))
     if result.pending_count:
         why = f" ({result.raw['paused']})" if result.raw.get("paused") else ""
         words.append(f"Changed and not wholly searchable yet: {plural(result.pending_count, 'file')}{why}.")

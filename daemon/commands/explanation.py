@@ -94,7 +94,8 @@ def _age(explain: dict[str, Any]) -> str:
         return f"{plural(explain['age_days'], 'day')} old"
     away, without = explain["named_days"]["days_away"], explain["named_days"]["relevance"]
     where = f"{plural(abs(away), 'day')} {'after' if away > 0 else 'before'}" if away else "one of"
-    return f"{where} the days named, without that {without:.2f}"
+    lifted = f", without that {without:.2f}" if round(without, 2) < round(explain["relevance"], 2) else ""
+    return f"{where} the days named{lifted}"
 
 
 def _newer(step: dict[str, Any], hit: dict[str, Any], hits: Sequence[dict[str, Any]]) -> str:

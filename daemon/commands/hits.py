@@ -42,8 +42,8 @@ def print_caveats(answer: dict[str, Any]) -> None:
         say(describe_degraded(answer["degraded"]["leg"], answer["degraded"]["reason"]))
         if answer["degraded"]["hint"]:
             say(f"  → {answer['degraded']['hint']}")
-    if answer["period"] and answer["results"]:
-        say(describe_period(answer["period"]))
+    if answer["results"] and (period := answer.get("period")):  # a daemon of before names none
+        say(describe_period(period))
     print_hyde(answer["hyde"])
     print_rerank(answer["rerank"])
     late = [entry for entry in answer["pending"] if entry["phase"] == "text"]
@@ -67,7 +67,7 @@ def print_rerank(rerank: dict[str, Any] | None) -> None:
 def describe_period(period: dict[str, Any]) -> str:
     days = [each["first"] if each["first"] == each["last"] else " to ".join(each.values()) for each in period["days"]]
     shown = f"{', '.join(days[:_DAYS])}{' …' if len(days) > _DAYS else ''}"
-    return f"Notes of the days that were named come first: {inert(period['said'])} = {shown}"
+    return f"Notes of “{inert(period['said'])}” come first: {shown}."
 
 
 def describe_degraded(leg: str, reason: str | None) -> str:

@@ -23,7 +23,7 @@ _AROUND = 7  # days: what is told of a day is written soon after it, and what is
 class Occasion:
     """The days that a query names, of which the memory has notes."""
 
-    period: Period
+    period: Period  # of a month without a year, the years that have any
     documents: frozenset[int]  # dated then, or in the days around; of those that the query may see
     settings: NamedDays
 
@@ -44,13 +44,14 @@ def find_occasion(
     period = find_period(query.text, query.today) if settings.strength > 0 else None
     if period is None:
         return None
-    documents = [
-        document
-        for document, written in _dated(sql, period.spans)
-        if (visible.documents is None or document in visible.documents)
-        and abs(period.days_away(date.fromisoformat(written))) <= _AROUND
-    ]
-    return Occasion(period, frozenset(documents), settings) if documents else None
+    found: dict[date, list[int]] = {}
+    for document, written in _dated(sql, period.spans):
+        if visible.documents is None or document in visible.documents:
+            found.setdefault(date.fromisoformat(written), []).append(document)
+    near = {day: documents for day, documents in found.items() if abs(period.days_away(day)) <= _AROUND}
+    spans = tuple(span for span in period.spans if any(abs(span.days_away(day)) <= _AROUND for day in near))
+    documents = frozenset(document for documents in near.values() for document in documents)
+    return Occasion(replace(period, spans=spans), documents, settings) if documents else None
 
 
 def _dated(sql: sqlite3.Connection, spans: Sequence[tuple[date, date]]) -> list[tuple[int, str]]:

@@ -81,6 +81,9 @@ def test_agent_searches_reads_and_asks_how_it_is(notes: Machine) -> None:
         assert {hit["source"] for hit in only.structured_content["results"]} == {"skills"}
         written = await client.call_tool("memory_search", {"query": "the", "paths": '["memory/2026-*"]'})
         assert {hit["path"] for hit in written.structured_content["results"]} == {"memory/2026-11-15.md"}
+        then = await client.call_tool("memory_search", {"query": "what was said on 15 November 2026"})
+        assert then.structured_content["results"][0]["path"] == "memory/2026-11-15.md"
+        assert "Notes of “15 november 2026” come first: 2026-11-15." in text_of(then)
         nothing = await client.call_tool("memory_search", {"query": "timers", "before": "2020-01-01"})
         assert nothing.structured_content["results"] == []
         assert "Nothing found" in text_of(nothing)

@@ -24,6 +24,7 @@ ASKED = {
         {"query": "lighthouse", "settings": {"mmr": True}, "explain": True, "min_score": 0},
         {"query": "nowhere to be found", "min_score": 1},
         {"query": "keeper", "include_superseded": True, "source": "memory", "path": ["memory/**"]},
+        {"query": "keeper in November 2026", "explain": True},
         {"query": "keeper", "after": "2026-01-01", "before": "2026-12-31", "as_of": "2026-12-01", "explain": True},
         {"query": "keeper", "scope": "user:ann", "exclude": ["memory/b.md"], "workspace": "notes"},
         {"query": "keeper", "hyde": True},

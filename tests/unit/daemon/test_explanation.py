@@ -61,9 +61,10 @@ def test_best_passage_is_told_with_its_lines_and_its_part_of_the_score() -> None
     [(0, "one of the days named"), (1, "1 day after the days named"), (-3, "3 days before the days named")],
 )
 def test_distance_from_the_days_named_stands_in_place_of_the_age(away: int, told: str) -> None:
-    explain = {**HIT["explain"], "named_days": {"days_away": away, "relevance": 0.55}}
-    *_, total, _ = explain_hit({**HIT, "explain": explain}, [HIT])
-    assert total == f"fused 0.47 → relevance 0.65 × decay 0.95 ({told}, without that 0.55) = 0.62"
+    for without, lifted in ((0.55, ", without that 0.55"), (0.65, "")):
+        explain = {**HIT["explain"], "named_days": {"days_away": away, "relevance": without}}
+        *_, total, _ = explain_hit({**HIT, "explain": explain}, [HIT])
+        assert total == f"fused 0.47 → relevance 0.65 × decay 0.95 ({told}{lifted}) = 0.62"
 
 
 def test_plain_hit_has_no_remarks() -> None:

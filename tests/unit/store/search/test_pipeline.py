@@ -493,6 +493,16 @@ def test_notes_of_the_days_that_are_named_are_candidates_however_many_others_are
         assert "memory/then.md" not in paths(ask(ledger, asked, meaning, undated(settings)))
 
 
+def test_of_a_month_without_a_year_those_count_of_which_there_are_notes(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    ledger.put(make_document("memory/then.md", "deployed by hand\n", written=date(2024, 10, 9)))
+    answer = ask(ledger, "deployed in October", meaning, SearchSettings(weights=LEXICAL))
+    assert answer.period
+    assert [first.year for first, _ in answer.period.spans] == [2026, 2024]
+    within = {hit.path for hit in answer.hits if hit.candidate.named and hit.candidate.named.days_away == 0}
+    assert within == {"memory/2026-10-02.md", "memory/then.md"}
+
+
 def test_days_are_named_from_the_day_that_is_pretended(ledger: Ledger, meaning: Meaning) -> None:
     put_deploys(ledger, meaning)
     answer = ask(ledger, "deployed yesterday", meaning, SearchSettings(weights=LEXICAL), today=date(2026, 10, 3))
