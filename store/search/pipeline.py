@@ -178,6 +178,9 @@ def _bring_keywords(
 ) -> _Brought:
     keywords = build_query(query.text)
     keywords = keywords.without(chance_words(sql, keywords.words))
+    occasion = find_occasion(sql, query, settings.named_days, visible)
+    if occasion:  # a note need not say when it was written
+        keywords = keywords.without(unknown_words(sql, build_query(occasion.period.said)))
     script = script_of(query.text)
     noise = read_noise(sql, script, fingerprint)
     written = Written(script, noise.part)
@@ -186,7 +189,6 @@ def _bring_keywords(
         if settings.weights[leg] > 0:
             with watch.stage(leg):
                 legs[leg] = bring(sql, keywords, settings.candidates, visible, written)
-    occasion = find_occasion(sql, query, settings.named_days, visible)
     then: Ranking = {}
     if occasion and "words" in legs:
         then = words_leg(sql, keywords, settings.candidates, occasion.within(visible), written).ranking

@@ -459,7 +459,7 @@ def test_ages_count_from_the_days_that_are_named(ledger: Ledger, meaning: Meanin
 
 def test_evergreen_neither_gains_nor_loses_by_days_that_are_named(ledger: Ledger, meaning: Meaning) -> None:
     put_deploys(ledger, meaning)
-    query = "deployed the billing service in October 2026"
+    query = "deployed the billing service on 2026-10-02"  # words that are known: names of files have them
     named, unnamed = (
         next(hit.candidate for hit in ask(ledger, query, meaning, settings).hits if hit.path == "memory/rules.md")
         for settings in (SearchSettings(weights=LEXICAL), undated(SearchSettings(weights=LEXICAL)))
@@ -501,6 +501,16 @@ def test_of_a_month_without_a_year_those_count_of_which_there_are_notes(ledger: 
     assert [first.year for first, _ in answer.period.spans] == [2026, 2024]
     within = {hit.path for hit in answer.hits if hit.candidate.named and hit.candidate.named.days_away == 0}
     assert within == {"memory/2026-10-02.md", "memory/then.md"}
+
+
+def test_note_need_not_say_when_it_was_written(ledger: Ledger, meaning: Meaning) -> None:
+    put_deploys(ledger, meaning)
+    plain = ask(ledger, "deployed the billing service", meaning, SearchSettings(weights=LEXICAL))
+    answer = ask(ledger, "deployed the billing service in October", meaning, SearchSettings(weights=LEXICAL))
+    alone = {hit.path: hit.candidate.relevance for hit in plain.hits}
+    rules = next(hit.candidate for hit in answer.hits if hit.path == "memory/rules.md")
+    assert rules.relevance == pytest.approx(alone["memory/rules.md"])
+    assert next(hit.score for hit in answer.hits if hit.path == "memory/2026-10-02.md") > alone["memory/2026-10-02.md"]
 
 
 def test_days_are_named_from_the_day_that_is_pretended(ledger: Ledger, meaning: Meaning) -> None:
