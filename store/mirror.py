@@ -26,14 +26,15 @@ from memoryd.store.sketches import Sketches
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
-EXACT_ROWS = 60_000
-ALIKE = 4000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS
+EXACT_ROWS = 20_000
+ALIKE = 4000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS,
+_FIRST_PART = 16  # or one in so many, while that is less
 _FIRST_ROWS = 1024
 _ALIKE_A_MATCH = 12  # at least, for each match that is wanted
 _ALIKE_OF = 400  # rows, one at least: the more there are, the more are as alike as the nearest
 _MOST_ALIKE = 60_000  # rows that are asked for by their sketches, however few of them a query may see
 _ENOUGH = 0.5  # of the rows that are wanted
-_SAMPLE = 50_000  # rows that tell well enough which way vectors point
+_SAMPLE = 10_000  # rows that tell well enough which way vectors point
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
@@ -158,7 +159,9 @@ class Mirror:
         with self._lock:
             rows = self._rows_of(documents)
             if self._sketches and _count(rows) > self._exact_rows:
-                wanted = max(self._alike, _ALIKE_A_MATCH * limit, _count(rows) // _ALIKE_OF)
+                count = _count(rows)
+                first = min(self._alike, count // _FIRST_PART)
+                wanted = max(first, _ALIKE_A_MATCH * limit, count // _ALIKE_OF)
                 rows = self._most_alike(self._sketches, vector, wanted, rows)
             rows = self._not_ruled_out(vector, limit, rows)
             best, exact = self._compare_whole(vector, limit, rows)

@@ -30,9 +30,13 @@ def read_best_passages(
     cosines: Mapping[int, float],
     floor: float,
     unknown: Set[int] = frozenset(),
+    known: Mapping[int, ChunkRow] | None = None,
 ) -> tuple[dict[int, ChunkRow], dict[int, BestPassage]]:
-    """The foremost candidates as the ledger has them, and the best passage of each. ``cosines``: by passage."""
-    rows = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]])
+    """The foremost candidates as the ledger has them, and the best passage of each.
+
+    ``cosines``: by passage. ``known``: what was read before of some chunks.
+    """
+    rows = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]], known)
     return rows, find_best_passages(rows, words, measure_nearness(rows, cosines, floor), weights, unknown)
 
 

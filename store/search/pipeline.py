@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
+from heapq import nlargest
 from typing import TypeVar
 
 from memoryd.store.cancellation import check_cancelled
@@ -19,7 +21,7 @@ from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
-from memoryd.store.search.chunk_rows import ChunkRow
+from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
 from memoryd.store.search.common import chance_words
 from memoryd.store.search.concentration import concentrate, read_best_passages
 from memoryd.store.search.decay import apply_decay
@@ -47,6 +49,7 @@ from memoryd.store.search.visibility import Visible, find_visible
 # The keyword legs run beside what needs no ledger, the embedder and the nearest passages: the stage "vector" waits for
 # them. They are the ones that move to another thread, for they are done first: nothing waits for a thread to wake.
 BESIDE = ("words", "trigram")
+_READ_BESIDE = 12  # chunks that will most likely be looked at: they are read while the query is embedded
 _BESIDE = ThreadPoolExecutor(4, thread_name_prefix="memoryd-words")
 
 Result = TypeVar("Result")
@@ -116,7 +119,9 @@ def search(
             part = 0.0 if alone or fusion != "weighted" else settings.concentration
             if part > 0:
                 late = unknown.get("vector", frozenset())
-                read, best = read_best_passages(sql, candidates, brought.words, weights, cosines, noise.floor, late)
+                read, best = read_best_passages(
+                    sql, candidates, brought.words, weights, cosines, noise.floor, late, brought.read
+                )
                 candidates = concentrate(candidates, best, part)
             candidates = calibrate(candidates, weights, fusion, noise.of(PASSAGE), part)
         if wants_rerank(query, settings):
@@ -131,7 +136,7 @@ def search(
             if query.min_score is None and noise.shares and is_absent(candidates, least):
                 lost = [Lost(candidate, "abstain") for candidate in candidates]
             else:
-                hits, lost = select_hits(sql, candidates, query, settings, index, read)
+                hits, lost = select_hits(sql, candidates, query, settings, index, {**brought.read, **read})
 
         nowhere = [] if hits else as_typed(unknown_words(sql, brought.keywords), query.text)
 
@@ -166,6 +171,7 @@ class _Brought:
     words: dict[str, float]  # of the query, and what each weighs
     held: Held
     occasion: Occasion | None  # the days that the query names
+    read: Mapping[int, ChunkRow]  # the chunks that are foremost by their words, as the ledger has them
 
 
 def _bring_keywords(
@@ -198,7 +204,11 @@ def _bring_keywords(
     if any(chunk not in held.dates for leg in legs.values() for chunk in leg.ranking):
         # An index that is out of step names what is gone.
         legs = {name: leg.only(held.dates) for name, leg in legs.items()}
-    return _Brought(keywords, script, noise, legs, words, held, occasion)
+    worth = Counter[int]()
+    for name, found in legs.items():
+        worth.update({chunk: settings.weights[name] * place.share for chunk, place in found.ranking.items()})
+    read = read_chunks(sql, nlargest(_READ_BESIDE, worth, worth.__getitem__))
+    return _Brought(keywords, script, noise, legs, words, held, occasion, read)
 
 
 @contextmanager
