@@ -89,3 +89,6 @@ EAST_UNIT = (
     r"\s?(?:(?P<days>天|日|일)|(?P<weeks>[个個]?星期|[周週]|週間|주일?)"
     r"|(?P<months>[个個ヶか]月|カ月|개월|달)|(?P<years>年|년))"
 )
+EAST_WEEK = r"(?:[个個]?(?:星期|礼拜)|[个個]?[周週](?!期|年))"
+KOREAN_WEEK = r"주(?![제문소식인])"  # not the beginning of "subject", "order", "address"
+THIS = r"(?<![样樣基日根])本"  # not the end of "sample", "basically", "Japan"
