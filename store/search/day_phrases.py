@@ -177,8 +177,8 @@ def _year_of(ago: int) -> Reader:
 
 
 def _number(match: re.Match[str]) -> int:
-    named = match["number"]
-    return 1 if named is None else NUMBERS.get(named) or int(named)
+    named = match.groupdict().get("number")  # none in "the last week": one
+    return NUMBERS.get(named) or int(named) if named else 1
 
 
 def _unit(match: re.Match[str]) -> int:
@@ -209,7 +209,7 @@ _PHRASES: tuple[tuple[str, Reader], ...] = (
     (rf"\bvor {NUMBER} {UNIT}", _ago),
     (rf"{EAST_NUMBER}{EAST_UNIT}\s?(?:之?前|전)", _ago),
     (rf"\b(?:past|last|previous|letzten) {NUMBER} {UNIT}", _past),
-    (rf"\b(?:in|over|within|during) the (?:past|last) (?P<number>(?!))?{UNIT}", _past),
+    (rf"\b(?:in|over|within|during) the (?:past|last) {UNIT}", _past),
     (rf"上{EAST_WEEK}(?P<weekday>[一二三四五六日天])", _week(1)),
     (r"先週の?(?P<weekday>[月火水木金土日])曜", _week(1)),
     (r"지난\s?주\s?(?P<weekday>[월화수목금토일])요일", _week(1)),
