@@ -18,11 +18,13 @@ class Watchers(dict[str, Watcher]):
         super().__init__()
         self._one = threading.Lock()
         self._ground: Ground | None = None
+        self._stopped = False
 
     def follow(self, engine: Engine) -> None:
         """Start and stop watchers until they are those that the engine's configuration wants."""
         with self._one:
-            self._follow(engine)
+            if not self._stopped:
+                self._follow(engine)
 
     def _follow(self, engine: Engine) -> None:
         settle_s = engine.config.index.settle_ms / 1000
@@ -47,8 +49,11 @@ class Watchers(dict[str, Watcher]):
                 self[name] = watcher
 
     def stop(self) -> None:
-        for watcher in self.values():
-            watcher.stop()
-        if self._ground:
-            self._ground.stop()
-            self._ground = None
+        """For good. A conversation that is taken in meanwhile has its folder served, but no longer watched."""
+        with self._one:
+            self._stopped = True
+            for watcher in self.values():
+                watcher.stop()
+            if self._ground:
+                self._ground.stop()
+                self._ground = None

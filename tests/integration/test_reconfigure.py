@@ -13,6 +13,7 @@ import pytest
 from memoryd.daemon.config import Config, Index, Llm, Schedule, Search, Workspace
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.paths import find_paths
+from memoryd.daemon.watcher import Watcher
 from memoryd.daemon.watchers import Watchers
 from memoryd.jobs.llm.absent import AbsentModel
 from memoryd.jobs.llm.openai import OpenAiModel
@@ -177,4 +178,37 @@ def test_watchers_follow_the_configuration(memory: Memory, tmp_path: Path) -> No
             assert watchers["other"].settle_s == 0.05
         finally:
             watchers.stop()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("watcher-")]
+
+
+def test_watchers_that_stop_wait_for_one_that_is_being_started_and_let_none_follow(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    both = (*memory.config.workspaces, Workspace(tmp_path / "other", "other"))
+    starting, go_on_now = threading.Event(), threading.Event()
+    watchers, start = Watchers(), Watcher.start
+
+    def start_slowly(watcher: Watcher) -> None:
+        starting.set()
+        assert go_on_now.wait(30)
+        start(watcher)
+
+    with memory.running() as engine:
+        watchers.follow(engine)
+        engine.reconfigure(replace(memory.config, workspaces=both))
+        monkeypatch.setattr(Watcher, "start", start_slowly)
+        follower = threading.Thread(target=watchers.follow, args=(engine,))
+        stopper = threading.Thread(target=watchers.stop)
+        follower.start()
+        assert starting.wait(30)
+        stopper.start()
+        stopper.join(0.3)  # long enough for one that does not wait
+        go_on_now.set()
+        follower.join(30)
+        stopper.join(30)
+        assert not any(watcher.alive() for watcher in watchers.values())
+        engine.reconfigure(replace(memory.config, index=Index(settle_ms=50), workspaces=both))
+        watchers.follow(engine)
+        assert not any(watcher.alive() for watcher in watchers.values())
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("watcher-")]
