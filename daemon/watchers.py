@@ -49,7 +49,7 @@ class Watchers(dict[str, Watcher]):
                 self[name] = watcher
 
     def stop(self) -> None:
-        """For good. A conversation that is taken in meanwhile has its folder served, but no longer watched."""
+        """For good: the folder of a first fact that is learned meanwhile is served, but no longer watched."""
         with self._one:
             self._stopped = True
             for watcher in self.values():
