@@ -28,7 +28,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 EXACT_ROWS = 20_000
 ALIKE = 4000  # rows that are looked at beyond their sketches, where there are more than EXACT_ROWS,
-_FIRST_PART = 16  # or one in so many, while that is less
+_FIRST_PART = 24  # or one in so many, while that is less
 _FIRST_ROWS = 1024
 _ALIKE_A_MATCH = 12  # at least, for each match that is wanted
 _ALIKE_OF = 400  # rows, one at least: the more there are, the more are as alike as the nearest

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from operator import attrgetter
 
 from memoryd.store.folding import is_unspaced
@@ -22,6 +23,20 @@ from memoryd.store.search.stems import stem
 FOREMOST = 6  # candidates that are read, as many as are returned: what is among them stays among them
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Chunks as the ledger has them, and of each of their passages how much of the query's words it has, as a share."""
+
+    rows: Mapping[int, ChunkRow]
+    has: Mapping[int, float]  # by passage; of none where the query has no words
+
+    def __or__(self, other: Weighed) -> Weighed:
+        return Weighed({**self.rows, **other.rows}, {**self.has, **other.has})
+
+
+NOTHING = Weighed({}, {})
+
+
 def read_best_passages(
     sql: sqlite3.Connection,
     candidates: Sequence[Candidate],
@@ -30,14 +45,32 @@ def read_best_passages(
     cosines: Mapping[int, float],
     floor: float,
     unknown: Set[int] = frozenset(),
-    known: Mapping[int, ChunkRow] | None = None,
-) -> tuple[dict[int, ChunkRow], dict[int, BestPassage]]:
-    """The foremost candidates as the ledger has them, and the best passage of each.
+    known: Weighed = NOTHING,
+) -> tuple[Weighed, dict[int, BestPassage]]:
+    """The foremost candidates as the ledger has them, beside those that were known, and the best passage of each.
 
     ``cosines``: by passage. ``known``: what was read before of some chunks.
     """
-    rows = read_chunks(sql, [candidate.chunk_id for candidate in candidates[:FOREMOST]], known)
-    return rows, find_best_passages(rows, words, measure_nearness(rows, cosines, floor), weights, unknown)
+    foremost = [candidate.chunk_id for candidate in candidates[:FOREMOST]]
+    weighed = known | weigh_passages(read_chunks(sql, [chunk for chunk in foremost if chunk not in known.rows]), words)
+    rows = {chunk: weighed.rows[chunk] for chunk in foremost if chunk in weighed.rows}
+    return weighed, find_best_passages(rows, weighed.has, measure_nearness(rows, cosines, floor), weights, unknown)
+
+
+def weigh_passages(rows: Mapping[int, ChunkRow], words: Mapping[str, float]) -> Weighed:
+    """``words``: the query's, with what each weighs."""
+    total = sum(words.values())
+    if not total:
+        return Weighed(rows, {})
+    folded = [(plain(word), weight) for word, weight in words.items()]
+    stems = [(stem(word), weight) for word, weight in folded if _has_endings(word)]
+    literal = [(word, weight) for word, weight in folded if not _has_endings(word)]
+    has = {}
+    for row in rows.values():
+        name = name_of(row.path, row.source)  # said of all of it; a heading is not: counted here, it costs first hits
+        for passage in row.passages.values():
+            has[passage.id] = _weigh(f"{name}\n{passage.text}", stems, literal) / total
+    return Weighed(rows, has)
 
 
 def measure_nearness(rows: Mapping[int, ChunkRow], cosines: Mapping[int, float], floor: float) -> dict[int, float]:
@@ -52,31 +85,25 @@ def measure_nearness(rows: Mapping[int, ChunkRow], cosines: Mapping[int, float],
 
 def find_best_passages(
     rows: Mapping[int, ChunkRow],
-    words: Mapping[str, float],
+    has: Mapping[int, float],
     nearness: Mapping[int, float],
     weights: Mapping[str, Weight],
     unknown: Set[int] = frozenset(),
 ) -> dict[int, BestPassage]:
     """The passage of each chunk that has most of the query.
 
-    ``words``: the query's, with what each weighs. ``unknown``: chunks whose vectors are not there yet, which are judged
-    by their words alone.
+    ``has``: by passage, the share of the query's words. ``unknown``: chunks whose vectors are not there yet, which are
+    judged by their words alone.
     """
-    folded = [(plain(word), weight) for word, weight in words.items()]
-    stems = [(stem(word), weight) for word, weight in folded if _has_endings(word)]
-    literal = [(word, weight) for word, weight in folded if not _has_endings(word)]
-    total = sum(words.values())
     by_words, by_meaning = (weights[leg].value if leg in weights else 0.0 for leg in ("words", "vector"))
-    if not total or not by_words:
+    if not has or not by_words:
         return {}
     found = {}
     for chunk, row in rows.items():
         meaning = 0.0 if chunk in unknown or not nearness else by_meaning
         best = BestPassage(0.0, row.span.first)
-        name = name_of(row.path, row.source)  # said of all of it; a heading is not: counted here, it costs first hits
         for ordinal, passage in row.passages.items():
-            has = _weigh(f"{name}\n{passage.text}", stems, literal) / total
-            worth = by_words * has + meaning * nearness.get(passage.id, 0.0)
+            worth = by_words * has[passage.id] + meaning * nearness.get(passage.id, 0.0)
             share = min(1.0, worth / (by_words + meaning))
             best = BestPassage(share, ordinal) if share > best.share else best
         found[chunk] = best

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from operator import itemgetter
 
 import numpy as np
@@ -25,6 +25,9 @@ from memoryd.store.search.visibility import Visible
 _PASSAGES_PER_CHUNK = 4  # of a pool of chunks, how many passages must be asked for
 
 Column = NDArray[np.int64]
+
+_ROW = f"c.id, c.key, c.first_passage, c.passages, {DATED}"  # what there is to know of a chunk here, in SQL
+_Row = tuple[int, str, int, bytes, str | None, int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +87,12 @@ def vector_leg(
     ``floor`` is the cosine of things that have nothing to do with each other. ``within``: as many are brought of these,
     too.
     """
-    found = _chunks_of(sql, _ids(sought), limit, visible.hidden_chunks)
+    found = _chunks_of(sql, sought, limit, visible)
     if within:
-        found += _chunks_of(
-            sql, _ids(seek_passages(sought.index, sought.vector, limit, within)), limit, within.hidden_chunks
-        )
-    held = passages_of(sql, set(found).difference(others.dates) if others else found)
+        found |= _chunks_of(sql, seek_passages(sought.index, sought.vector, limit, within), limit, within)
+    held = _hold(row for chunk, row in found.items() if not others or chunk not in others.dates)
     held = others + held if others else held
-    return _rank(held, sought.index.cosines(held.passages.tolist(), sought.vector), set(found), floor)
-
-
-def _ids(sought: Sought) -> list[int]:
-    return [match.passage_id for match in sought.matches]
+    return _rank(held, sought.index.cosines(held.passages.tolist(), sought.vector), found.keys(), floor)
 
 
 def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearness:
@@ -130,45 +127,52 @@ def _rank(held: Held, cosines: Vectors, found: Set[int], floor: float) -> Nearne
     return Nearness(ranking, unknown, held.dates, known_cosines)
 
 
-def _chunks_of(sql: sqlite3.Connection, passages: Sequence[int], limit: int, hidden: Set[int]) -> list[int]:
-    """The first chunks that hold these passages, in their order."""
-    found: dict[int, None] = {}
+def _chunks_of(sql: sqlite3.Connection, sought: Sought, limit: int, visible: Visible) -> dict[int, _Row]:
+    """The first chunks that hold the passages, in their order."""
+    passages = [match.passage_id for match in sought.matches]
+    found: dict[int, _Row] = {}
     step = limit + limit // 4  # mostly enough
     for start in range(0, len(passages), step):
-        holding = _chunks_with(sql, passages[start : start + step])
-        found |= dict.fromkeys(chunk for chunk in holding if chunk not in hidden)
+        for row in _chunks_with(sql, passages[start : start + step]):
+            if row[0] not in visible.hidden_chunks:
+                found.setdefault(row[0], row)
         if len(found) >= limit:
             break
-    return list(found)[:limit]
+    return dict(islice(found.items(), limit))
 
 
-def _chunks_with(sql: sqlite3.Connection, passages: Iterable[int]) -> list[int]:
+def _chunks_with(sql: sqlite3.Connection, passages: Sequence[int]) -> list[_Row]:
     """Vectors that the ledger lost are ignored."""
-    rows = sql.execute(
-        """
-        SELECT c.id FROM json_each(?) wanted JOIN passages p ON p.id = wanted.value
+    return sql.execute(
+        f"""
+        SELECT {_ROW} FROM json_each(?) wanted JOIN passages p ON p.id = wanted.value
           JOIN chunks c ON c.document_id = p.document_id AND p.ordinal BETWEEN c.first_passage AND c.last_passage
+          JOIN documents d ON d.id = c.document_id
          ORDER BY wanted.key, c.ordinal
-        """,
-        (json.dumps(list(passages)),),
-    )
-    return [chunk for (chunk,) in rows.fetchall()]
+        """,  # noqa: S608 - a constant
+        (json.dumps(passages),),
+    ).fetchall()
 
 
 def passages_of(sql: sqlite3.Connection, chunks: Collection[int]) -> Held:
+    return _hold(
+        sql.execute(
+            f"""
+            SELECT {_ROW}
+              FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
+            """,  # noqa: S608 - a constant
+            (json.dumps(list(chunks)),),
+        )
+    )
+
+
+def _hold(found: Iterable[_Row]) -> Held:
     """In an order that a rebuild does not change."""
-    rows = sql.execute(
-        f"""
-        SELECT c.key, c.id, c.first_passage, c.passages, {DATED}
-          FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
-        """,  # noqa: S608 - a constant
-        (json.dumps(list(chunks)),),
-    ).fetchall()
+    rows = sorted(found, key=itemgetter(1, 0))
     if not rows:
         nothing = np.empty(0, np.int64)
         return Held(nothing, nothing, nothing, {})
-    rows.sort(key=itemgetter(0, 1))
-    _, owners, firsts, packed, *dated = zip(*rows, strict=True)
+    owners, _, firsts, packed, *dated = zip(*rows, strict=True)
     passages: Column = np.frombuffer(b"".join(packed), LAYOUT)
     sizes = np.array([len(ids) // passages.itemsize for ids in packed], np.int64)
     starts = np.cumsum(sizes) - sizes

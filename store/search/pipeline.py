@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -21,9 +21,9 @@ from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
-from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
+from memoryd.store.search.chunk_rows import read_chunks
 from memoryd.store.search.common import chance_words
-from memoryd.store.search.concentration import concentrate, read_best_passages
+from memoryd.store.search.concentration import Weighed, concentrate, read_best_passages, weigh_passages
 from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.freshness import put_newer_first
 from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
@@ -72,7 +72,6 @@ def search(
     sought: Sought | None = None
     embedding: Embedding | None = None
     reading: RerankReport | None = None
-    read: Mapping[int, ChunkRow] = {}
     hits: list[Hit] = []
 
     if wants_hypothesis(query, settings):  # before anything is read: a language model takes seconds
@@ -105,7 +104,7 @@ def search(
                     degraded = Degraded("vector", error.message, error.hint)
                     hyde = plain_after_all(error) if hyde else None
         brought = coming.result() if by_meaning else bring()
-        legs, noise, dates = brought.legs, brought.noise, brought.held.dates
+        legs, noise, dates, read = brought.legs, brought.noise, brought.held.dates, brought.read
         cosines = near.cosines if near else {}
         with watch.stage("rank"):
             if near:
@@ -120,7 +119,7 @@ def search(
             if part > 0:
                 late = unknown.get("vector", frozenset())
                 read, best = read_best_passages(
-                    sql, candidates, brought.words, weights, cosines, noise.floor, late, brought.read
+                    sql, candidates, brought.words, weights, cosines, noise.floor, late, read
                 )
                 candidates = concentrate(candidates, best, part)
             candidates = calibrate(candidates, weights, fusion, noise.of(PASSAGE), part)
@@ -136,7 +135,7 @@ def search(
             if query.min_score is None and noise.shares and is_absent(candidates, least):
                 lost = [Lost(candidate, "abstain") for candidate in candidates]
             else:
-                hits, lost = select_hits(sql, candidates, query, settings, index, {**brought.read, **read})
+                hits, lost = select_hits(sql, candidates, query, settings, index, read.rows)
 
         nowhere = [] if hits else as_typed(unknown_words(sql, brought.keywords), query.text)
 
@@ -171,7 +170,7 @@ class _Brought:
     words: dict[str, float]  # of the query, and what each weighs
     held: Held
     occasion: Occasion | None  # the days that the query names
-    read: Mapping[int, ChunkRow]  # the chunks that are foremost by their words, as the ledger has them
+    read: Weighed  # the chunks that are foremost by their words
 
 
 def _bring_keywords(
@@ -207,7 +206,7 @@ def _bring_keywords(
     worth = Counter[int]()
     for name, found in legs.items():
         worth.update({chunk: settings.weights[name] * place.share for chunk, place in found.ranking.items()})
-    read = read_chunks(sql, nlargest(_READ_BESIDE, worth, worth.__getitem__))
+    read = weigh_passages(read_chunks(sql, nlargest(_READ_BESIDE, worth, worth.__getitem__)), words)
     return _Brought(keywords, script, noise, legs, words, held, occasion, read)
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memoryd.store.search.answer import BestPassage, Candidate, Weight
 from memoryd.store.search.chunk_rows import ChunkRow, PassageRow
-from memoryd.store.search.concentration import concentrate, find_best_passages, measure_nearness
+from memoryd.store.search.concentration import concentrate, find_best_passages, measure_nearness, weigh_passages
 from memoryd.store.search.neighbours import Span
 
 
@@ -31,25 +31,40 @@ def order(candidates: Sequence[Candidate]) -> list[int]:
     return [candidate.chunk_id for candidate in candidates]
 
 
+def best_passages(
+    rows: Mapping[int, ChunkRow],
+    words: Mapping[str, float],
+    nearness: Mapping[int, float],
+    weights: Mapping[str, Weight],
+    unknown: Set[int] = frozenset(),
+) -> dict[int, BestPassage]:
+    """Each chunk by itself: the passages of these have the same ids."""
+    best: dict[int, BestPassage] = {}
+    for chunk, each in rows.items():
+        has = weigh_passages({chunk: each}, words).has
+        best |= find_best_passages({chunk: each}, has, nearness, weights, unknown)
+    return best
+
+
 # -- the best passage ---------------------------------------------------------------------------------------------
 
 
 def test_passage_with_all_of_the_query_is_worth_more_than_passages_with_all_of_it_together() -> None:
     rows = {1: row("the goat sleeps", "a new fence"), 2: row("nothing here", "the goat broke the fence")}
-    best = find_best_passages(rows, GOAT, {}, BOTH)
+    best = best_passages(rows, GOAT, {}, BOTH)
     assert best == {1: BestPassage(0.5, 0), 2: BestPassage(1.0, 1)}
 
 
 def test_what_a_file_is_called_is_said_by_each_of_its_passages() -> None:
     named = row("it sleeps", "it eats")._replace(path="memory/goat.md")
-    best = find_best_passages({1: named, 2: row("the goat sleeps")}, GOAT, {}, BOTH)
+    best = best_passages({1: named, 2: row("the goat sleeps")}, GOAT, {}, BOTH)
     assert best == {1: BestPassage(0.5, 0), 2: BestPassage(0.5, 0)}
 
 
 def test_words_and_meaning_count_where_they_stand_together() -> None:
     """One passage has the words and another is near: neither is as good as one that has half of both."""
-    apart = find_best_passages({1: row("the goat broke the fence", "livestock")}, GOAT, {0: 0.0, 1: 0.8}, BOTH)
-    together = find_best_passages({1: row("the goat", "the goat ran off")}, GOAT, {0: 0.2, 1: 0.8}, BOTH)
+    apart = best_passages({1: row("the goat broke the fence", "livestock")}, GOAT, {0: 0.0, 1: 0.8}, BOTH)
+    together = best_passages({1: row("the goat", "the goat ran off")}, GOAT, {0: 0.2, 1: 0.8}, BOTH)
     assert apart[1] == BestPassage(0.5, 0)
     assert together[1] == BestPassage(pytest.approx(0.65), 1)
 
@@ -67,33 +82,33 @@ def test_words_and_meaning_count_where_they_stand_together() -> None:
     ],
 )
 def test_word_is_found_as_the_word_index_finds_it(word: str, text: str) -> None:
-    assert find_best_passages({1: row(text)}, {word: 1.0}, {}, BOTH)[1].share == 1.0
+    assert best_passages({1: row(text)}, {word: 1.0}, {}, BOTH)[1].share == 1.0
 
 
 @pytest.mark.parametrize(("word", "text"), [("art", "an article"), ("goat", "scapegoat"), ("2026", "12026")])
 def test_part_of_another_word_is_not_the_word(word: str, text: str) -> None:
-    assert find_best_passages({1: row(text)}, {word: 1.0}, {}, BOTH)[1].share == 0.0
+    assert best_passages({1: row(text)}, {word: 1.0}, {}, BOTH)[1].share == 0.0
 
 
 def test_rare_word_weighs_more_and_one_that_is_nowhere_is_missed_by_all() -> None:
-    best = find_best_passages({1: row("a goat"), 2: row("a fence")}, {"goat": 3.0, "fence": 1.0, "moon": 4.0}, {}, BOTH)
+    best = best_passages({1: row("a goat"), 2: row("a fence")}, {"goat": 3.0, "fence": 1.0, "moon": 4.0}, {}, BOTH)
     assert (best[1].share, best[2].share) == (0.375, 0.125)
 
 
 def test_chunk_whose_vectors_are_late_is_judged_by_its_words_alone() -> None:
     rows = {1: row("the goat"), 2: row("the goat", first=5)}
-    best = find_best_passages(rows, GOAT, {0: 0.1}, BOTH, unknown={2})
+    best = best_passages(rows, GOAT, {0: 0.1}, BOTH, unknown={2})
     assert best[1].share == pytest.approx(0.3)
     assert best[2].share == 0.5
 
 
 def test_of_equal_passages_the_first_is_the_best() -> None:
-    assert find_best_passages({1: row("goat", "goat", first=4)}, GOAT, {}, BOTH)[1].ordinal == 4
+    assert best_passages({1: row("goat", "goat", first=4)}, GOAT, {}, BOTH)[1].ordinal == 4
 
 
 def test_query_without_words_or_without_their_leg_has_no_best_passages() -> None:
-    assert find_best_passages({1: row("goat")}, {}, {0: 1.0}, BOTH) == {}
-    assert find_best_passages({1: row("goat")}, GOAT, {0: 1.0}, {"vector": weight(1.0)}) == {}
+    assert best_passages({1: row("goat")}, {}, {0: 1.0}, BOTH) == {}
+    assert best_passages({1: row("goat")}, GOAT, {0: 1.0}, {"vector": weight(1.0)}) == {}
 
 
 # -- nearness -----------------------------------------------------------------------------------------------------
