@@ -19,7 +19,7 @@ from memoryd.store.search.highlights import Marker
 from memoryd.store.search.mmr import WINDOW, diversify, mean_vector, measure_similarities
 from memoryd.store.search.neighbours import REACH, Joined, join_neighbours
 from memoryd.store.search.request import SearchQuery, SearchSettings
-from memoryd.store.search.snippet import best_passage, cut_snippet, lines_of
+from memoryd.store.search.snippet import best_passage, cut_snippet, lines_of, mark_snippet
 from memoryd.store.search.superseded import mark_superseded
 
 
@@ -120,7 +120,7 @@ def _make_hit(joined: Joined, rows: Mapping[int, ChunkRow], marker: Marker, snip
         candidate=candidate,
         scope=row.scope,
         snippet_line=next(iter(passages.values())).start_line + text.count("\n", 0, at),
-        highlights=marker.mark(snippet),
+        highlights=mark_snippet(snippet, marker),
         merged=(other.key,) if other else (),
         nearest=rows[candidate.mmr.nearest].key if candidate.mmr else None,
         newer_than=rows[candidate.newer.than].key if candidate.newer and candidate.newer.than in rows else None,

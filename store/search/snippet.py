@@ -69,6 +69,14 @@ def cut_snippet(text: str, best_start: int, best_end: int, limit: int) -> tuple[
     return shown, end - len(text[start:end].lstrip())
 
 
+def mark_snippet(snippet: str, marker: Marker) -> tuple[tuple[int, int], ...]:
+    """Where the query's words stand in it: not in the marks of a cut, without which most snippets are ASCII and looked
+    through in a third of the time."""
+    words = snippet.lstrip(ELLIPSIS)
+    before = len(snippet) - len(words)
+    return tuple((before + start, before + end) for start, end in marker.mark(words.rstrip(ELLIPSIS)))
+
+
 def _after_break(text: str, position: int, latest: int) -> int:
     for mark in ("\n", " "):
         found = text.find(mark, position, latest)

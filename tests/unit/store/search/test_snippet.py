@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memoryd.store.search.answer import LegRank, Lines
 from memoryd.store.search.highlights import Marker
-from memoryd.store.search.snippet import ELLIPSIS, best_passage, cut_snippet, lines_of
+from memoryd.store.search.snippet import ELLIPSIS, best_passage, cut_snippet, lines_of, mark_snippet
 
 TEXTS = st.text(max_size=300) | st.text("ab \n", max_size=300) | st.text("会议👩‍👧é\u0301", max_size=120)
 
@@ -134,3 +134,15 @@ def test_lines_of_a_passage_leave_out_the_blank_ones_around_it() -> None:
     assert lines_of("end of a line\nnext", 5) == Lines(5, 6)
     assert lines_of("\n\n", 5) == Lines(5, 6)
     assert lines_of("", 5) == Lines(5, 5)
+
+
+@given(
+    st.text(alphabet="goat GOÄT山羊 …\n", max_size=60),
+    st.sampled_from(["", ELLIPSIS, ELLIPSIS * 2]),
+    st.sampled_from(["", ELLIPSIS, ELLIPSIS * 3]),
+)
+def test_marks_of_a_cut_change_no_highlight(text: str, before: str, after: str) -> None:
+    marker, snippet = Marker("goat 山羊"), f"{before}{text}{after}"
+    spans = mark_snippet(snippet, marker)
+    assert spans == marker.mark(snippet)
+    assert [snippet[start:end] for start, end in spans] == [text[s:e] for s, e in marker.mark(text)]
