@@ -37,15 +37,16 @@ class DocumentMethods:
     def get(self, params: Mapping[str, Any]) -> dict[str, Any]:
         request = parse_params(GetRequest, params)
         path = inside(request.path)
-        names = check_workspaces((request.workspace,) if request.workspace else (), self._engine.workspaces)
-        owners = self._engine.documents.indexed_in(path, names or self._engine.workspaces)
+        served = self._engine.workspaces  # once: a reload replaces it
+        names = check_workspaces((request.workspace,) if request.workspace else (), served)
+        owners = self._engine.documents.indexed_in(path, names or served)
         if not owners:
             raise NotFound(f"No indexed document is called {path}", hint=self._hint_at(path))
         if len(owners) > 1:
             raise InvalidParams(
                 f"{path} is in several workspaces: {', '.join(owners)}", hint="Say which one with workspace"
             )
-        workspace = self._engine.workspaces[owners[0]]
+        workspace = served[owners[0]]
         text = self._read(workspace, path)
         if text is None:
             raise NotFound(f"{path} is no longer there", hint="It was indexed a moment ago; search again")

@@ -81,6 +81,7 @@ class Engine:
         self.events = Events(clock)
         self.last_reload: Reloaded | None = None  # what became of the last request to read the configuration again
         self.index_settings = configured_indexing(config)
+        self.configuring = threading.RLock()  # of who changes the configuration: a reload, or a change of model
         self.reading = threading.Lock()  # while a file is indexed, what it is indexed by does not change
         ensure_private(paths.data_dir)
         self.ingestion = Ingestion(self)
@@ -128,6 +129,7 @@ class Engine:
         self.vectorizer = Vectorizer(
             self.generations,
             self.cache,
+            self.semantics.lineup,
             lambda: self.worker.stopping() or self.healer.is_due() or self.paused() is not None,
         )
         self.upkeep = Upkeep(
@@ -204,17 +206,21 @@ class Engine:
         """
         if not config.workspaces:
             raise ConfigInvalid(config.notes or ("no workspace is configured",))
-        before = self.config, self.workspaces, self.index_settings
+        with self.configuring:
+            self._reconfigure(config)
+
+    def _reconfigure(self, config: Config) -> None:
         with self.reading:
-            self.config = config
-            self.workspaces, self.index_settings = self._served(config), configured_indexing(config)
+            before = self.config, self.workspaces, self.index_settings
+            served = self._served(config)
+            self.config, self.workspaces, self.index_settings = config, served, configured_indexing(config)
             try:
                 prepare_ledger(self)
-            except MemorydError:  # what was forgotten already is found again by the next look at the disk
+            except BaseException:  # what was forgotten already is found again by the next look at the disk
                 self.config, self.workspaces, self.index_settings = before
                 raise
-        self.stores = replace(self.stores, workspaces=self.workspaces, settings=self.index_settings)
-        self.verifier.follow(self.stores)
+            self.stores = replace(self.stores, workspaces=self.workspaces, settings=self.index_settings)
+            self.verifier.follow(self.stores)
         self.worker.max_attempts = config.index.max_attempts
         self.pauses.follow(configured_pauses(config))
         self.semantics.unload_after(config.embedder.idle_unload_minutes * 60)

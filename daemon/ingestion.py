@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ import structlog
 
 from memoryd.daemon.fact_vectors import embed_texts
 from memoryd.daemon.language_model import model_name
+from memoryd.daemon.served import check_workspaces
 from memoryd.jobs.ingest.aging import Uses, age_facts
 from memoryd.jobs.ingest.asking import Asking, AskSettings
 from memoryd.jobs.ingest.fact import Fact
@@ -59,6 +61,7 @@ class Ingestion:
         self._closed = False
         self._answers: Answers | None = None
         self._current: Underway | None = None
+        self._aging: threading.Thread | None = None
         self.last: Underway | None = None  # the run that ended last
         self.folder = FactFolder(engine.paths.facts_dir)
         self.uses = Uses()
@@ -131,12 +134,20 @@ class Ingestion:
 
     def wait(self, timeout: float) -> bool:
         """Whether nothing runs any more."""
-        current = self._current
-        return current is None or current.done.wait(timeout)
+        deadline = time.monotonic() + timeout
+        current, aging = self._current, self._aging
+        if aging is not None:
+            aging.join(timeout)
+        is_over = current is None or current.done.wait(max(0.0, deadline - time.monotonic()))
+        return is_over and not (aging is not None and aging.is_alive())
 
     def close(self) -> None:
+        """Nothing runs any more, and nothing begins: ``stop`` for good and ``wait`` came before."""
         if self.folder.exists() and (used := self.uses.take()):
-            age_facts(self.folder, self.answers(), used, self._engine.clock())
+            try:
+                age_facts(self.folder, self.answers(), used, self._engine.clock())
+            except MemorydError as error:  # a full disk: what was used lately is forgotten, and the stop goes on
+                log.warning("facts_aging_failed", code=error.code, reason=error.message)
         if self._answers is not None:
             self._answers.close()
 
@@ -165,9 +176,10 @@ class Ingestion:
     def tend(self) -> None:
         """On schedule: remove what has expired, refresh what was used."""
         with self._lock:
-            if self._current is not None or not self.folder.exists():
+            if self._closed or self._current is not None or not self.folder.exists():
                 return
-        threading.Thread(target=self._age, name="ingest-aging", daemon=True).start()
+            self._aging = threading.Thread(target=self._age, name="ingest-aging", daemon=True)
+            self._aging.start()
 
     # -- how --------------------------------------------------------------------------------------------------
 
@@ -201,10 +213,12 @@ class Ingestion:
 
     def _make_run(self, wish: Wish, underway: Underway) -> IngestRun:
         engine = self._engine
-        config = engine.config.ingest
-        names = wish.workspaces or tuple(self.sources())
-        ask = AskSettings(model_name(engine.config.llm), config.max_tokens, config.timeout_s, config.daily_tokens)
-        asking = Asking(engine.llm, self.answers(), ask, underway.stopping.is_set, underway.stopping.wait)
+        with engine.configuring:  # or the answers of one model would be kept as those of another
+            config, model, served = engine.config.ingest, engine.llm, engine.workspaces
+            name = model_name(engine.config.llm)
+            names = check_workspaces(wish.workspaces, served) or tuple(self.sources())
+        ask = AskSettings(name, config.max_tokens, config.timeout_s, config.daily_tokens)
+        asking = Asking(model, self.answers(), ask, underway.stopping.is_set, underway.stopping.wait)
         settings = RunSettings(
             globs=wish.paths or config.paths,
             everything=not wish.paths,
@@ -216,7 +230,7 @@ class Ingestion:
             max_file_bytes=engine.config.index.max_file_bytes,
         )
         return IngestRun(
-            [engine.workspaces[name] for name in names],
+            [served[name] for name in names],
             self.folder,
             self.answers(),
             asking,

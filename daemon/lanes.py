@@ -241,8 +241,11 @@ class Lanes:
         return {"generations_reclaimed": self._reclaim(self._engine.clock())}
 
     def _reclaim(self, retired_before: float) -> int:
-        place, in_use = self._engine.place, self._engine.semantics.lineup.in_use()
-        return len(reclaim(self._engine.generations, self._engine.cache, place, in_use, retired_before))
+        lineup = self._engine.semantics.lineup
+        with lineup.changing:  # or what is dropped might come back into use meanwhile
+            in_use = lineup.in_use()
+            gone = reclaim(self._engine.generations, self._engine.cache, self._engine.place, in_use, retired_before)
+        return len(gone)
 
     def _tend(self) -> None:
         """Before each round of the vector lane: put right what is damaged, and flip to a generation that is filled."""

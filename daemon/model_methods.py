@@ -52,11 +52,12 @@ class ModelMethods:
         """Search the generation before again, or go on with this one if another was being filled."""
         parse_params(ModelRollbackRequest, params)
         engine = self._engine
-        before = engine.semantics.status()
-        generation = engine.semantics.roll_back()
-        settings = made_with(engine.config.embedder, generation.recipe)
-        changed = changed_settings(engine.config.embedder, settings)
-        engine.config = replace(engine.config, embedder=settings)
+        with engine.configuring:
+            before = engine.semantics.status()
+            generation = engine.semantics.roll_back()
+            settings = made_with(engine.config.embedder, generation.recipe)
+            changed = changed_settings(engine.config.embedder, settings)
+            engine.config = replace(engine.config, embedder=settings)
         return {
             "model": generation.model,
             "fingerprint": generation.fingerprint,
@@ -98,7 +99,8 @@ class ModelMethods:
 def go_over(engine: Engine, settings: Settings) -> ConfiguredModels:
     """Have the notes embedded by the model of these settings; until that is done the one before is searched by."""
     models = ConfiguredModels(settings, engine.paths.models_dir, clock=engine.clock)
-    engine.config = replace(engine.config, embedder=settings)
-    engine.semantics.use(models)
+    with engine.configuring:
+        engine.config = replace(engine.config, embedder=settings)
+        engine.semantics.use(models)
     log.info("model_chosen", model=settings.model, provider=settings.provider)
     return models

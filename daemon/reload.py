@@ -11,7 +11,7 @@ from memoryd.daemon.config import Config
 from memoryd.daemon.engine import Engine
 from memoryd.daemon.model_methods import go_over
 from memoryd.daemon.notify import Notifier
-from memoryd.daemon.reloaded import Reloaded, compare
+from memoryd.daemon.reloaded import Difference, Reloaded, compare
 from memoryd.daemon.watchers import Watchers
 from memoryd.jobs.retry import unforeseen
 from memoryd.store.errors import ConfigInvalid, MemorydError
@@ -34,8 +34,16 @@ class Reload:
         self._notifier = notifier
         self._followers = followers
         self._one = asyncio.Lock()
+        self._under_way: set[asyncio.Task[Reloaded]] = set()  # the loop itself keeps no task alive
 
     async def run(self) -> Reloaded:
+        """Once begun it is done, whether or not the client that asked for it still waits."""
+        task = asyncio.ensure_future(self._run())
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _run(self) -> Reloaded:
         async with self._one:
             self._notifier.reloading()
             try:
@@ -63,16 +71,21 @@ class Reload:
 
     async def _take_on(self) -> Reloaded:
         wanted = await asyncio.to_thread(self._load)
-        running = self._engine.config
-        difference = compare(running, wanted)
-        await asyncio.to_thread(self._engine.reconfigure, difference.config)
-        if difference.config.embedder != running.embedder:
-            go_over(self._engine, difference.config.embedder)
+        difference = await asyncio.to_thread(self._reconfigure, wanted)
         for follow in self._followers:
             follow(difference.config)
         await asyncio.to_thread(self._look_anew)
         log.info("reloaded", changed=list(difference.live), needs_restart=list(difference.at_start))
         return Reloaded(self._engine.clock(), difference.live, difference.at_start)
+
+    def _reconfigure(self, wanted: Config) -> Difference:
+        with self._engine.configuring:
+            running = self._engine.config
+            difference = compare(running, wanted)
+            self._engine.reconfigure(difference.config)
+            if difference.config.embedder != running.embedder:
+                go_over(self._engine, difference.config.embedder)
+        return difference
 
     def _look_anew(self) -> None:
         self._watchers.follow(self._engine)  # before the look at the disk: nothing falls in between

@@ -106,7 +106,7 @@ def full_status(
             "connections": server.connections if server else 0,
             "in_flight": server.in_flight if server else 0,
         },
-        "last_errors": [{**asdict(mishap), "at": _iso(mishap.at)} for mishap in reversed(engine.worker.mishaps)][
+        "last_errors": [{**asdict(mishap), "at": _iso(mishap.at)} for mishap in reversed(list(engine.worker.mishaps))][
             :LISTED
         ],
         "config_file": str(engine.config.file) if engine.config.file else None,

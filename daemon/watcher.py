@@ -225,8 +225,9 @@ class Watcher(events.FileSystemEventHandler):
             if self._observer is None or root_id != self._root_id or not _is_alive(self._observer):
                 self._unobserve()
                 # Full: a file moved in from outside is told apart from one that is only being made.
-                self._observer = InotifyObserver(generate_full_events=True)
-                self._observer.start()
+                observer = InotifyObserver(generate_full_events=True)
+                observer.start()
+                self._observer = observer
                 self._root_id = root_id
             if self._ground:
                 self._ground.follow(self._workspace.root, self._note_move)  # before the look at what is there

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -26,14 +26,15 @@ class Whereabouts:
 
 def find_file(engine: Engine, path: str, preferred: Sequence[str], *, suggest: bool) -> Whereabouts:
     """``preferred`` are workspaces to look in first; ``suggest``: whether other paths may be named."""
-    owners = engine.documents.indexed_in(path, engine.workspaces)
+    served = engine.workspaces  # once: a reload replaces it
+    owners = engine.documents.indexed_in(path, served)
     owners = [name for name in owners if name in preferred] or owners
     if len(owners) > 1:
         raise InvalidParams(
             f"{path} is in several workspaces: {', '.join(owners)}", hint="Say which one with workspace"
         )
-    name = owners[0] if owners else _likeliest(engine, path, preferred)
-    workspace = engine.workspaces[name]
+    name = owners[0] if owners else _likeliest(served, path, preferred)
+    workspace = served[name]
     trouble = _find_trouble(engine, workspace, path, indexed=bool(owners), suggest=suggest)
     return Whereabouts(name, bool(owners), trouble)
 
@@ -44,11 +45,11 @@ def find_failure(engine: Engine, workspace: str, path: str, kind: str) -> Failur
     return next((each for each in failures if (each.kind, each.workspace, each.path) == (kind, workspace, path)), None)
 
 
-def _likeliest(engine: Engine, path: str, preferred: Sequence[str]) -> str:
+def _likeliest(served: Mapping[str, Workspace], path: str, preferred: Sequence[str]) -> str:
     """Of a file that is not indexed: the workspace that has it on disk, else that takes such files."""
-    names = sorted(engine.workspaces, key=lambda name: name not in preferred)
-    on_disk = [name for name in names if os.path.lexists(engine.workspaces[name].root / path)]
-    taking = [name for name in names if engine.workspaces[name].covers(path)]
+    names = sorted(served, key=lambda name: name not in preferred)
+    on_disk = [name for name in names if os.path.lexists(served[name].root / path)]
+    taking = [name for name in names if served[name].covers(path)]
     return next(iter([*on_disk, *taking, *names]))
 
 

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 Result = TypeVar("Result")
+Closing = TypeVar("Closing", bound="Closable")
 
 
 def in_background(work: Callable[[], Result], name: str) -> Future[Result]:
@@ -27,3 +28,17 @@ def in_background(work: Callable[[], Result], name: str) -> Future[Result]:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return future
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+def close_result(future: Future[Closing]) -> None:
+    """Close what comes of it, be it now or later, if anything does."""
+
+    def close(ended: Future[Closing]) -> None:
+        if not ended.cancelled() and ended.exception() is None:
+            ended.result().close()
+
+    future.add_done_callback(close)

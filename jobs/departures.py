@@ -6,6 +6,7 @@ closed, or put to sleep, within a turn: nobody is at it then.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 
@@ -22,14 +23,17 @@ class Departures:
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
+        self._changing = threading.Lock()
         self._leaving: list[tuple[float, Embedder]] = []  # when each is closed
 
     def add(self, embedder: Embedder) -> None:
-        self._leaving.append((time.monotonic() + _GRACE_S, embedder))
+        with self._changing:
+            self._leaving.append((time.monotonic() + _GRACE_S, embedder))
 
     def take_back(self, embedder: Embedder) -> None:
         """It is in use again."""
-        self._leaving = [entry for entry in self._leaving if entry[1] is not embedder]
+        with self._changing:
+            self._leaving = [entry for entry in self._leaving if entry[1] is not embedder]
 
     def embedders(self) -> list[Embedder]:
         return [embedder for _, embedder in self._leaving]
@@ -39,10 +43,16 @@ class Departures:
         for entry in list(self._leaving):
             if at_once or entry[0] <= time.monotonic():
                 with self._turns.last(_CLOSE_S) as free:
-                    if free:  # one that is at work is closed the next time
-                        self._leaving.remove(entry)
+                    if free and self._leave(entry):  # one that is at work is closed the next time
                         entry[1].close()
         return [max(leaves, time.monotonic() + _CLOSE_S) for leaves, _ in self._leaving]
+
+    def _leave(self, entry: tuple[float, Embedder]) -> bool:
+        """Whether it was still leaving."""
+        with self._changing:
+            if is_leaving := entry in self._leaving:
+                self._leaving.remove(entry)
+            return is_leaving
 
     def put_to_sleep(self, sleepers: Iterable[Sleeper], after_s: float) -> list[float]:
         """Those that were idle for so long. Returns when the ones that are still needed are to be looked at."""

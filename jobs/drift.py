@@ -19,6 +19,7 @@ KINDS = {
     "missing_vector": "has passages without their vector",
     "stale_vector": "has vectors that are not those of its passages",
     "unmarked": "has vectors that the ledger does not know of",
+    "unsearched": "has vectors that no search looks at",
     "unavailable": "could not be looked at",
 }
 

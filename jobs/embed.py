@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from memoryd.jobs.interrupted import Interrupted
+from memoryd.jobs.lineup import Lineup
 from memoryd.jobs.meaning import Meaning
 from memoryd.store.cache import SqliteCache
 from memoryd.store.generations import Generations, Wanted
@@ -49,10 +50,13 @@ class Vectorizer:
 
     on_written: OnWritten | None = None
 
-    def __init__(self, generations: Generations, cache: SqliteCache, is_wanted: Callable[[], bool]) -> None:
+    def __init__(
+        self, generations: Generations, cache: SqliteCache, lineup: Lineup, is_wanted: Callable[[], bool]
+    ) -> None:
         """``is_wanted``: whether the lane is wanted for something else, and lets go of its jobs at the next batch."""
         self._generations = generations
         self._cache = cache
+        self._lineup = lineup
         self._is_wanted = is_wanted
 
     def run(self, jobs: Sequence[Job], meaning: Meaning, most: int | None = None) -> Embedded:
@@ -63,8 +67,9 @@ class Vectorizer:
         documents = [(job.workspace, job.path) for job in jobs]
         orphans = self._generations.orphans(generation.id, documents)
         if orphans:
-            meaning.vectors.delete(orphans)
-            self._generations.unmark(generation.id, orphans)
+            with self._lineup.writing(meaning):
+                meaning.vectors.delete(orphans)
+                self._generations.unmark(generation.id, orphans)
         restored = 0
         if most is not None:
             restored, documents = self._restore(documents, meaning)
@@ -109,8 +114,9 @@ class Vectorizer:
         """LanceDB first, then the ledger's mark that it holds them."""
         if not ids:
             return
-        meaning.vectors.upsert(ids, owners, matrix)
-        self._generations.mark(meaning.generation.id, zip(ids, owners, strict=True))
+        with self._lineup.writing(meaning):
+            meaning.vectors.upsert(ids, owners, matrix)
+            self._generations.mark(meaning.generation.id, zip(ids, owners, strict=True))
         if self.on_written:
             self.on_written(len(ids), new)
 

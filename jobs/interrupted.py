@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class Interrupted(Exception):
-    """The lane is wanted for something else: to stop, or to heal. The jobs in hand go back to the queue."""
+    """The lane is wanted for something else: to stop, to heal, another model. The jobs in hand go back to the queue."""

@@ -7,7 +7,8 @@ use, so what fills is given up before something else does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ import structlog
 
 from memoryd.jobs.departures import Departures
 from memoryd.jobs.heal import Cure, Healer
+from memoryd.jobs.interrupted import Interrupted
 from memoryd.jobs.meaning import Meaning
 from memoryd.jobs.query_vectors import QueryVectors
 from memoryd.jobs.turns import Turns
@@ -75,6 +77,18 @@ class Lineup:
         filling = self.filling
         is_filling = filling is not None and filling.generation.id == meaning.generation.id
         self._enqueue("fill" if is_filling else "embed", meaning.generation)
+
+    @contextmanager
+    def writing(self, meaning: Meaning) -> Iterator[None]:
+        """While its vectors are written nothing is opened or left: a table that is opened again, for a generation that
+        comes back into use, would not have them in its mirror, though the ledger says that they are there.
+
+        Raises ``Interrupted`` where the meaning is in use no more.
+        """
+        with self.changing:
+            if all(each.vectors is not meaning.vectors for each in self.in_use()):
+                raise Interrupted
+            yield
 
     # -- who comes and who goes ---------------------------------------------------------------------------
 
@@ -158,8 +172,9 @@ class Lineup:
 
     def report_damage(self, reason: str) -> None:
         """Have the vectors that are searched begun anew at the lane's next boundary."""
-        if self.serving is not None:
-            path = self._tables.path_of(self.serving.generation)
+        serving = self.serving
+        if serving is not None:
+            path = self._tables.path_of(serving.generation)
             self._healer.report(StoreCorrupt(f"The vector store is given up: {reason}", path=path))
 
     def follow_ledger(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import threading
 from collections import deque
 from pathlib import Path
 from typing import Any, Final
@@ -16,27 +17,33 @@ _WARNING: Final = 3  # ggml's log levels; 2 is information
 _ERROR: Final = 4
 
 _complaints: deque[str] = deque(maxlen=8)
+_loading = threading.Lock()  # an embedder and a language model may be the first at the same time
 _log_callback: Any = None  # llama.cpp keeps the bare pointer: this reference keeps the function alive
 
 
 def load_llama() -> Any:
     """The library, with its log kept for error messages instead of written to stderr."""
-    global _log_callback
     import llama_cpp
 
-    if _log_callback is None:
-
-        def keep_complaint(level: int, text: bytes, _: object) -> None:
-            if level in (_WARNING, _ERROR) and text:
-                _complaints.append(text.decode("utf-8", "replace").strip())
-
-        _log_callback = llama_cpp.llama_log_callback(keep_complaint)
-        llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
-        llama_cpp.llama_backend_init()
-        for name in ("outnull_file", "errnull_file"):  # the package opens them for itself, and closes them never
-            if file := getattr(getattr(llama_cpp, "_utils", None), name, None):
-                atexit.register(file.close)
+    with _loading:
+        if _log_callback is None:
+            _begin(llama_cpp)
     return llama_cpp
+
+
+def _begin(llama_cpp: Any) -> None:
+    global _log_callback
+
+    def keep_complaint(level: int, text: bytes, _: object) -> None:
+        if level in (_WARNING, _ERROR) and text:
+            _complaints.append(text.decode("utf-8", "replace").strip())
+
+    _log_callback = llama_cpp.llama_log_callback(keep_complaint)
+    llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
+    llama_cpp.llama_backend_init()
+    for name in ("outnull_file", "errnull_file"):  # the package opens them for itself, and closes them never
+        if file := getattr(getattr(llama_cpp, "_utils", None), name, None):
+            atexit.register(file.close)
 
 
 def load_model(path: Path, *, quantized: bool, hint: str, mapped: bool = True) -> Any:

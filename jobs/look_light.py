@@ -8,7 +8,7 @@ from __future__ import annotations
 from memoryd.jobs.look import Look, Stores
 from memoryd.jobs.look_documents import look_at_strays, scan_or_tell
 from memoryd.jobs.look_keywords import look_at_keywords
-from memoryd.jobs.look_vectors import look_at_vectors
+from memoryd.jobs.look_vectors import look_at_vectors, unsearched
 from memoryd.store.errors import MemorydError
 from memoryd.store.keywords import TABLES, count_faults
 from memoryd.store.lance import stored_ids
@@ -60,8 +60,8 @@ def look_lightly(stores: Stores, look: Look) -> None:
 
 
 def _count_if_in_step(stores: Stores) -> int | None:
-    """How many vectors there are, if passages, marks and LanceDB name the very same ones; None: they do not, or it
-    cannot be told."""
+    """How many vectors there are, if passages, marks, LanceDB and what is searched name the very same ones; None: they
+    do not, or it cannot be told."""
     generation = stores.semantics.generation()
     if generation is None:
         return None
@@ -73,7 +73,9 @@ def _count_if_in_step(stores: Stores) -> int | None:
         held = stored_ids(stores.place, generation.fingerprint)
     except MemorydError:  # whoever looks closer tells why
         return None
-    return len(held.passages) if held.equals(wanted) else None
+    if not held.equals(wanted) or unsearched(stores, generation, held.passages):
+        return None
+    return len(held.passages)
 
 
 def _look_at_files(stores: Stores, look: Look, name: str) -> None:

@@ -14,6 +14,7 @@ from memoryd.store.generations import Generation
 from memoryd.store.lance import stored_rows
 from memoryd.store.precision import Small, are_sound, restore, shrink
 from memoryd.store.protocols import Vectors
+from memoryd.store.vector_ids import Column
 
 _LOOKS = 3  # at files that are compacted away meanwhile
 
@@ -126,9 +127,18 @@ def look_at_vectors(stores: Stores, look: Look, *, light: bool = False) -> Gener
     _tell(look, "stale_vector", found.stale, owners)
     _tell(look, "missing_vector", found.missing, owners)
     _tell(look, "unmarked", found.unmarked - found.stale, owners)
+    held = np.array(sorted(found.held.keys() & look.wanted.keys()), np.int64)
+    _tell(look, "unsearched", unsearched(stores, generation, held), owners)
     left = {passage: marks[passage] for passage in found.overmarked - found.held.keys()}
     _tell(look, "orphan", left, left, "has marks of vectors that neither passage nor LanceDB has")
     return generation
+
+
+def unsearched(stores: Stores, generation: Generation, passages: Column) -> list[int]:
+    """Of passages that LanceDB holds, those that are not in the copy in memory, which is what answers."""
+    serving = stores.semantics.lineup.serving
+    is_searched = serving is not None and serving.generation.id == generation.id
+    return serving.vectors.unsearched(passages).tolist() if serving and is_searched else []
 
 
 def _tell(look: Look, kind: str, passages: Iterable[int], owners: dict[int, int], detail: str = "") -> None:

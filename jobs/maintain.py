@@ -14,6 +14,7 @@ import structlog
 
 from memoryd.jobs.conversion import convert_vectors
 from memoryd.jobs.lineup import Lineup
+from memoryd.jobs.meaning import Meaning
 from memoryd.store.cache import SqliteCache
 from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError, StoreUnavailable
@@ -141,7 +142,8 @@ class Upkeep:
     def _convert_vectors(self) -> dict[str, int]:
         lost = 0
         for meaning in self._lineup.convertible():
-            lost += convert_vectors(meaning, self._generations, self._cache)
+            with self._lineup.writing(meaning):
+                lost += convert_vectors(meaning, self._generations, self._cache)
             self._lineup.enqueue_missing(meaning)
         return {"vectors_to_embed_again": lost} if lost else {}
 
@@ -152,19 +154,23 @@ class Upkeep:
             if index.place.outage.hold():  # far away, and status says why
                 continue
             index.count()  # compacting alone does not notice damage in what there is nothing to do about
-            orphans = self._generations.orphans(meaning.generation.id)
-            if orphans:
-                index.delete(orphans)
-                self._generations.unmark(meaning.generation.id, orphans)
-            removed += len(orphans)
-            try:
-                index.compact()
-            except MemorydError as error:
-                if index.backlog() >= _OVERGROWN:
-                    log.warning("vectors_written_anew", reason=error.message)
-                    index.rewrite()
-                raise
+            with self._lineup.writing(meaning):
+                removed += self._remove_orphans(meaning)
+                try:
+                    index.compact()
+                except MemorydError as error:
+                    if index.backlog() >= _OVERGROWN:
+                        log.warning("vectors_written_anew", reason=error.message)
+                        index.rewrite()
+                    raise
         return {"orphans_removed": removed}
+
+    def _remove_orphans(self, meaning: Meaning) -> int:
+        orphans = self._generations.orphans(meaning.generation.id)
+        if orphans:
+            meaning.vectors.delete(orphans)
+            self._generations.unmark(meaning.generation.id, orphans)
+        return len(orphans)
 
     def _merge_keywords(self) -> dict[str, int]:
         """Merge the keyword indexes once enough of them is dead, in steps between which others may write."""

@@ -11,6 +11,7 @@ import numpy as np
 from memoryd.jobs.drift import Drift
 from memoryd.jobs.look import Stores
 from memoryd.jobs.look_vectors import Wanted, compare_vectors, read_marks
+from memoryd.jobs.meaning import Meaning
 from memoryd.store.document_rows import clear_document, forget_chunks
 from memoryd.store.errors import StoreCorrupt
 from memoryd.store.generations import Generation
@@ -69,9 +70,15 @@ def repair_vectors(stores: Stores, clock: Clock, *, failed: bool = True) -> dict
 
     Runs on the embed lane, the only writer of LanceDB. Returns facts for the log.
     """
-    generation = stores.semantics.generation()
-    if generation is None:
+    serving = stores.semantics.lineup.serving
+    if serving is None:
         return {}
+    with stores.semantics.lineup.writing(serving):
+        return _repair_vectors(stores, serving, clock, failed=failed)
+
+
+def _repair_vectors(stores: Stores, serving: Meaning, clock: Clock, *, failed: bool) -> dict[str, int]:
+    generation, index = serving.generation, serving.vectors
     with stores.database.read() as sql:
         wanted: Wanted = {
             passage: (document, text_hash)
@@ -80,12 +87,11 @@ def repair_vectors(stores: Stores, clock: Clock, *, failed: bool = True) -> dict
             )
         }
     try:
-        stores.semantics.index().reopen()
+        index.reopen()
         found = compare_vectors(stores, generation, wanted, read_marks(stores, generation))
     except StoreCorrupt as damage:  # more than rows: the table is begun anew before this is tried again
         stores.semantics.lineup.report_damage(damage.message)
         raise
-    index = stores.semantics.index()
     index.delete(found.unfit)
     placed = _place(stores, generation, index, wanted, sorted(found.missing | (found.unfit & wanted.keys())))
     lost = (found.missing | (found.unfit & wanted.keys())) - placed

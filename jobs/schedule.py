@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -40,6 +40,7 @@ class Schedule:
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         self._intervals: dict[str, timedelta] = {}
+        self._changing = threading.Lock()  # of what runs when
         self._clock = clock
         self._steady = steady
         self._look_s = look_s
@@ -47,15 +48,16 @@ class Schedule:
         self._thread = threading.Thread(target=self._watch_clock, name="schedule-clock", daemon=True)
 
     def every(self, minutes: float, name: str, enqueue: Callable[[], object]) -> None:
-        self._intervals[name] = timedelta(minutes=minutes)
-        self._scheduler.add_job(
-            partial(_run, name, enqueue),
-            "interval",
-            seconds=minutes * 60,
-            id=name,
-            replace_existing=True,
-            next_run_time=datetime.now(UTC) + timedelta(minutes=minutes),
-        )
+        with self._changing:
+            self._intervals[name] = timedelta(minutes=minutes)
+            self._scheduler.add_job(
+                partial(_run, name, enqueue),
+                "interval",
+                seconds=minutes * 60,
+                id=name,
+                replace_existing=True,
+                next_run_time=datetime.now(UTC) + timedelta(minutes=minutes),
+            )
 
     def start(self) -> None:
         self._scheduler.start()
@@ -79,18 +81,18 @@ class Schedule:
             if abs(jumped) >= _JUMP_S:
                 offset += jumped
                 log.warning("clock_jumped", seconds=round(jumped))
-                self._start_anew(self._intervals)
+                self._start_anew()
             else:
-                self._start_anew(self._far_away())
+                # What is further away than its interval: the clock was there and back between two looks.
+                self._start_anew(far_away=timedelta(seconds=_JUMP_S))
 
-    def _far_away(self) -> list[str]:
-        """What is further away than its interval: the clock was there and back between two looks."""
-        soonest = {name: run - self._intervals[name] for name, run in self.next_runs().items()}
-        return [name for name, begun in soonest.items() if begun > datetime.now(UTC) + timedelta(seconds=_JUMP_S)]
-
-    def _start_anew(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._scheduler.modify_job(name, next_run_time=datetime.now(UTC) + self._intervals[name])
+    def _start_anew(self, far_away: timedelta | None = None) -> None:
+        """All that runs on schedule, or what is further away than its interval by so much."""
+        with self._changing:
+            for name, run in self.next_runs().items():
+                now, interval = datetime.now(UTC), self._intervals[name]
+                if far_away is None or run - interval > now + far_away:
+                    self._scheduler.modify_job(name, next_run_time=now + interval)
 
 
 def _run(name: str, enqueue: Callable[[], object]) -> None:

@@ -185,14 +185,12 @@ class Semantics:
         """
         if self._cancel_filling():
             return self.serving().generation
-        former = self._generations.former()
-        if former is None:
-            hint = "A generation is kept for embedder.keep_generations_days after a switch, or until 'model prune'"
-            raise NotFound("There is no generation to go back to", hint=hint)
+        former = self._former()
         models = self._models.former(former.recipe)
         embedder = self._load_as(former, models)
         with self._changing:
             try:
+                self._former()  # it may have been pruned while the model was loaded
                 former = self._generations.register(embedder.identity, self._clock(), models.recipe)
                 self.lineup.serve(self._meaning(former, embedder))
             except BaseException:
@@ -200,6 +198,13 @@ class Semantics:
                 raise
             self._models = self._concluded = models
         log.info("rolled_back", model=former.model, fingerprint=former.fingerprint)
+        return former
+
+    def _former(self) -> Generation:
+        former = self._generations.former()
+        if former is None:
+            hint = "A generation is kept for embedder.keep_generations_days after a switch, or until 'model prune'"
+            raise NotFound("There is no generation to go back to", hint=hint)
         return former
 
     def _cancel_filling(self) -> bool:

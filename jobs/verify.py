@@ -22,7 +22,7 @@ from memoryd.jobs.look_light import look_lightly
 from memoryd.jobs.look_vectors import look_at_vectors
 from memoryd.jobs.proof import Proof, Proofs
 from memoryd.jobs.repair import repair_ledger, repair_vectors
-from memoryd.store.errors import Busy
+from memoryd.store.errors import Busy, NotFound
 from memoryd.store.keywords import TABLES, find_faults
 from memoryd.store.model import document_id
 from memoryd.store.protocols import Clock
@@ -66,6 +66,7 @@ class Verifier:
         """A full look, on the caller's thread. ``live`` says that the lanes run: files may change meanwhile, and
         repairs are theirs to do."""
         with self._take_turn():
+            self._check_served(names)
             look, root = self._look_twice(names, live=live)
             found = list(look.drift)
             for _ in range(_REPAIRS if repair else 0):
@@ -106,6 +107,11 @@ class Verifier:
             yield
         finally:
             self._turn.release()
+
+    def _check_served(self, names: Sequence[str]) -> None:
+        """They were when it was asked for, but it may have waited for its turn."""
+        if gone := [name for name in names if name not in self._stores.workspaces]:
+            raise NotFound(f"No workspace is called {', '.join(gone)} any more", hint="The configuration was reloaded")
 
     # -- looking ------------------------------------------------------------------------------------------
 

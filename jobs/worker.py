@@ -82,6 +82,7 @@ class Worker:
     mishaps: deque[Mishap] = field(default_factory=lambda: deque(maxlen=_KEPT_ERRORS))
     ledger_trouble: Mishap | None = None  # why nothing can be written down now: a full disk, for instance
     on_jobs: OnJobs | None = None
+    _remembering: threading.Lock = field(default_factory=threading.Lock)  # lanes, watchers and ingest have mishaps
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _busy: dict[str, float] = field(default_factory=dict)  # thread at work -> monotonic time of its last sign of life
@@ -244,9 +245,10 @@ class Worker:
     def remember(self, job: str, error: MemorydError) -> Mishap:
         """Keep an error for status."""
         mishap = Mishap(self.clock(), job, error.code, error.message, error.hint)
-        if self.mishaps and replace(self.mishaps[-1], at=mishap.at) == mishap:
-            self.mishaps.pop()  # the same again: one line, with the time of the last
-        self.mishaps.append(mishap)
+        with self._remembering:
+            if self.mishaps and replace(self.mishaps[-1], at=mishap.at) == mishap:
+                self.mishaps.pop()  # the same again: one line, with the time of the last
+            self.mishaps.append(mishap)
         return mishap
 
     def _idle_seconds(self, lane: Lane) -> float:

@@ -175,6 +175,10 @@ class Mirror:
             rows = {identity: row for identity in ids if (row := self._rows.get(identity)) is not None}
             return dict(zip(rows, self._read(np.array(list(rows.values()), np.int64)), strict=True))
 
+    def ids(self) -> Rows:
+        with self._lock:
+            return self._ids[: len(self._rows)].copy()
+
     def cosines(self, ids: Sequence[int], vector: Vectors) -> Vectors:
         with self._lock:
             rows = np.fromiter(map(self._rows.get, ids, repeat(-1)), np.int64, len(ids))

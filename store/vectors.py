@@ -40,6 +40,7 @@ from memoryd.store.precision import Precision, Small, are_sound
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.sqlite_file import OnDamage, ignore_damage
+from memoryd.store.vector_ids import Column
 
 log = structlog.get_logger()
 
@@ -183,6 +184,11 @@ class LanceVectors:
         rows = [held.get(identity, unknown) for identity in ids]
         return near(np.array(rows, np.float32).reshape(-1, self._dimension), vector)
 
+    def unsearched(self, ids: Column) -> Column:
+        """Of rows that the table holds, those that a search does not see."""
+        mirror = self._mirror
+        return np.setdiff1d(ids, mirror.ids() if mirror is not None else ids)
+
     def ids(self) -> set[int]:
         return set(self._read_ids()["id"].to_pylist())
 
@@ -214,9 +220,10 @@ class LanceVectors:
 
     def is_scattered(self) -> bool:
         """Whether most of it lies in many small files, each of which a deletion opens: so after a burst."""
-        if self._mirror is None or self._commits < SCATTERED_COMMITS:
+        mirror = self._mirror
+        if mirror is None or self._commits < SCATTERED_COMMITS:
             return False
-        return len(self._mirror) >= 2 * int(self._rows)  # when it was compacted last
+        return len(mirror) >= 2 * int(self._rows)  # when it was compacted last
 
     def rewrite(self) -> None:
         # A crash in between leaves no table: it is made anew from the embedding cache, as any that is lost.

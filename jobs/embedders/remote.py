@@ -111,9 +111,10 @@ class RemoteEmbedder:
         if hold is not None and hold.lasting and self._refused_key not in (None, self._key_hash()):
             self._breaker.release()  # there is another key
             return None
-        if hold is None and self._paused is not None and self._clock() >= self._paused.until:
-            self._paused = None
-        return hold or self._paused
+        paused = self._paused
+        if hold is None and paused is not None and self._clock() >= paused.until:
+            paused = self._paused = None
+        return hold or paused
 
     def try_again(self) -> None:
         self._breaker.release()

@@ -9,13 +9,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
-from memoryd.jobs.background import in_background
+from memoryd.jobs.background import close_result, in_background
 from memoryd.jobs.llm.brake import Brake
 from memoryd.jobs.llm.llama_generator import LlamaGenerator, Stopped
 from memoryd.jobs.llm.protocol import Form, Message
 from memoryd.store.errors import LanguageModelUnavailable
 
-_CLOSING_S: Final = 2.0  # a model that is still loading then goes with the process
+_CLOSING_S: Final = 2.0  # for the answer under way to end
 
 
 class LocalModel:
@@ -64,19 +64,23 @@ class LocalModel:
             finally:
                 timer.cancel()
         finally:
+            if self._closed:
+                self._let_go()
             self._turn.release()
 
     def close(self) -> None:
+        """Who answers a question closes it in the end, if that takes longer."""
         self._closed = True
         self._brake.pull()
-        if not self._turn.acquire(timeout=_CLOSING_S):
-            return
-        try:
-            loading, self._loading = self._loading, None
-            if loading is not None and loading.done() and loading.exception() is None:
-                loading.result().close()
-        finally:
+        if self._turn.acquire(timeout=_CLOSING_S):
+            self._let_go()
             self._turn.release()
+
+    def _let_go(self) -> None:
+        """While nobody uses it. One that is still being loaded is closed when it is there."""
+        loading, self._loading = self._loading, None
+        if loading is not None:
+            close_result(loading)
 
     def _load(self, deadline: float) -> LlamaGenerator:
         """The model, loaded in a thread of its own: a large one takes longer than a question waits."""

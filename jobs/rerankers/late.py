@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from memoryd.jobs.background import in_background
+from memoryd.jobs.background import close_result, in_background
 from memoryd.store.errors import MemorydError, RerankerUnavailable
 from memoryd.store.protocols import Reranker
 
-_CLOSING_S: Final = 2.0  # one that is still at work then goes with the process
+_CLOSING_S: Final = 2.0  # for the query under way to end
 _MOST_REMEMBERED: Final = 4096  # scores
 _LONGEST_WAIT_S: Final = 60.0
 _PATIENCE_S: Final = 60.0  # before what could not be loaded is tried again
@@ -46,8 +46,11 @@ class LateReranker:
         if not self._turn.acquire(timeout=min(_LONGEST_WAIT_S, max(0.0, deadline - time.monotonic()))):
             raise RerankerUnavailable("the reranker is busy with other queries", hint="Ask again in a moment.")
         try:
+            self._check_open()  # it may have been closed while its turn was waited for
             return self._score(reranker, query, passages, deadline)
         finally:
+            if self._closed:
+                self._let_go()
             self._turn.release()
 
     def _score(self, reranker: Reranker, query: str, passages: Sequence[str], deadline: float) -> list[float]:
@@ -78,17 +81,28 @@ class LateReranker:
                 return
 
     def close(self) -> None:
+        """Who reads for a query closes it in the end, if that takes longer."""
         with self._changing:
-            self._closed, loading = True, self._loading
-        if loading and loading.done() and not loading.exception() and self._turn.acquire(timeout=_CLOSING_S):
-            loading.result().close()
+            self._closed = True
+        if self._turn.acquire(timeout=_CLOSING_S):
+            self._let_go()
             self._turn.release()
+
+    def _let_go(self) -> None:
+        """While nobody uses it. One that is still being loaded is closed when it is there."""
+        with self._changing:
+            loading, self._loading = self._loading, None
+        if loading is not None:
+            close_result(loading)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RerankerUnavailable("the reranker is closed", hint="Ask again once memoryd runs.")
 
     def _loaded(self) -> Reranker:
         """The model. Raises ``RerankerUnavailable`` while it is being loaded, and the reason if it could not be."""
         with self._changing:
-            if self._closed:
-                raise RerankerUnavailable("the reranker is closed", hint="Ask again once memoryd runs.")
+            self._check_open()
             if self._loading is None:
                 if self._failure and time.monotonic() < self._again_at:
                     raise self._failure

@@ -282,6 +282,32 @@ def test_rollback_searches_the_generation_before_at_once_and_embeds_what_changed
         assert serving(memory) == "fake"
 
 
+def test_vectors_of_a_batch_are_searched_though_its_model_was_left_and_came_back_meanwhile(memory: Memory) -> None:
+    """The table is open twice then: what the batch writes must not go to the one that nobody searches."""
+    memory.index()
+    gate = Gate(**OTHER)
+    with memory.running() as engine:
+        gate.open()
+        memory.switch(gate)
+        finish(memory, gate)
+        gate.passes = threading.Semaphore(0)
+        while gate.entered.acquire(blocking=False):
+            pass
+        memory.write("memory/new.md", "# New\n\nZebras graze beside the quarry.\n")
+        engine.look_at_disk()
+        assert gate.entered.acquire(timeout=60)
+        engine.semantics.roll_back()
+        assert engine.semantics.roll_back().fingerprint == "other"
+        gate.open()
+        memory.settle()
+        marked = set(engine.generations.marked(engine.semantics.serving().generation.id).tolist())
+        eventually(
+            lambda: set(engine.semantics.index().vectors(marked)) == marked, what="all that is marked is searched"
+        )
+        assert engine.verifier.verify().in_sync
+        assert "memory/new.md" in {hit["path"] for hit in memory.search("quarry zebras")["results"]}
+
+
 def test_rollback_during_a_switch_gives_it_up(memory: Memory) -> None:
     with memory.running() as engine:
         memory.settle()
@@ -356,6 +382,40 @@ def test_maintenance_gives_back_a_generation_when_its_time_is_over(memory: Memor
         engine.queue.enqueue("maintain")
         eventually(lambda: engine.queue.depths() == {})
         assert known_fingerprints(memory.data / "vectors") == kept
+
+
+def test_generation_that_one_goes_back_to_while_others_are_pruned_is_whole(memory: Memory) -> None:
+    memory.index()
+    with memory.running() as engine:
+        memory.switch(FakeEmbedder(**OTHER))
+        memory.settle()
+        eventually(lambda: serving(memory) == "other", what="the flip")
+        forgetting, go_on = threading.Event(), threading.Event()
+        forget = engine.cache.forget
+
+        def forget_slowly(fingerprint: str) -> None:
+            forget(fingerprint)
+            forgetting.set()
+            assert go_on.wait(60)
+
+        engine.cache.forget = forget_slowly  # type: ignore[method-assign]
+        engine.queue.enqueue("prune")
+        assert forgetting.wait(60)
+
+        def roll_back() -> None:
+            with suppress(NotFound):  # where it was pruned first
+                engine.semantics.roll_back()
+
+        back = threading.Thread(target=roll_back)
+        back.start()
+        back.join(0.3)  # long enough for one that does not wait
+        go_on.set()
+        back.join(60)
+        memory.settle()
+        generation = engine.semantics.serving().generation
+        assert engine.place.table_path(generation.fingerprint).exists()
+        assert engine.verifier.verify().in_sync
+        assert not engine.healer.incidents()
 
 
 def test_generation_that_is_filled_is_not_pruned(memory: Memory) -> None:

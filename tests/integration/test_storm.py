@@ -9,7 +9,7 @@ import os
 import random
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import cast
 
@@ -179,6 +179,9 @@ class StuckLineup:
 
     def convertible(self) -> list[Meaning]:
         return []
+
+    def writing(self, _meaning: Meaning) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 @pytest.fixture

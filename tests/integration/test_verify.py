@@ -423,6 +423,22 @@ def test_vectors_deleted_from_disk_come_back_from_the_cache(memory: Memory) -> N
     assert results[0]["root"] == before
 
 
+@pytest.mark.parametrize("light", [False, True])
+def test_vector_that_no_search_looks_at_is_drift_and_is_searched_again(memory: Memory, light: bool) -> None:
+    index, passage = memory.live.semantics.serving().vectors, lance_row(memory)["id"]
+    assert index._mirror is not None
+    index._mirror.delete([passage])
+    if light:
+        verdict = memory.live.verifier.verify_lightly()
+        assert verdict is not None
+        assert [entry.kind for entry in verdict.repaired] == ["unsearched"]
+    else:
+        assert kinds(verify(memory)) == {("unsearched", "vectors", "memory/goats.md")}
+        assert memory.embedded_by(lambda: verify(memory, repair=True) and None) == []
+    assert passage in index.vectors([passage])
+    assert verify(memory)["in_sync"]
+
+
 def test_passage_that_the_cache_has_lost_too_is_embedded_again_and_no_other(memory: Memory) -> None:
     row = lance_row(memory)
     lance(memory).delete(f"id = {row['id']}")

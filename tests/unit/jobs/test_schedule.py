@@ -77,3 +77,30 @@ def test_clock_that_is_slewed_changes_nothing(jumping: Jumping) -> None:
     looks = jumping.steady.looks
     eventually(lambda: jumping.steady.looks > looks + 2, what="the clock was looked at")
     assert jumping.schedule.next_runs() == before
+
+
+def test_what_is_scheduled_while_the_clock_jumps_does_not_end_the_watch_over_it(jumping: Jumping) -> None:
+    for name in ("reconcile", "verify", "maintain"):
+        jumping.schedule.every(1, name, lambda: None)
+    scheduler = jumping.schedule._scheduler
+    modify, entered, go_on = scheduler.modify_job, threading.Event(), threading.Event()
+
+    def modify_slowly(*args: object, **changes: object) -> object:
+        entered.set()
+        assert go_on.wait(60)
+        return modify(*args, **changes)
+
+    scheduler.modify_job = modify_slowly
+    jumping.schedule.start()
+    looks = jumping.steady.looks
+    eventually(lambda: jumping.steady.looks > looks, what="a look at the clock")
+    jumping.wall.now += DAY
+    assert entered.wait(60)
+    adding = threading.Thread(target=jumping.schedule.every, args=(1, "facts", lambda: None))
+    adding.start()
+    adding.join(0.3)  # long enough for one that does not wait
+    go_on.set()
+    adding.join(60)
+    looks = jumping.steady.looks
+    eventually(lambda: jumping.steady.looks > looks + 2, what="the clock is still looked at")
+    assert "facts" in jumping.schedule.next_runs()
