@@ -65,12 +65,12 @@ class Lineup:
         return [meaning for meaning in self.in_use() if meaning.vectors.is_convertible()]
 
     def is_filled(self) -> bool:
-        """Whether the generation that is filled lacks no more than the one that is searched."""
-        with self.changing:
-            if self.filling is None or self.serving is None:
-                return False
-            done, total = self._generations.count(self.filling.generation.id)
-            return done == total or done >= self._generations.count(self.serving.generation.id)[0]
+        """Whether the generation that is filled lacks no more than the one that is searched. Nobody waits for it."""
+        filling, serving = self.filling, self.serving
+        if filling is None or serving is None:
+            return False
+        done, total = self._generations.count(filling.generation.id)
+        return done == total or done >= self._generations.count(serving.generation.id)[0]
 
     def enqueue_missing(self, meaning: Meaning) -> None:
         """Queue what a generation lacks of the passages that there are."""

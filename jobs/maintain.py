@@ -140,8 +140,10 @@ class Upkeep:
         return {}
 
     def _convert_vectors(self) -> dict[str, int]:
+        with self._lineup.changing:  # one that is just being opened asked for this: it is in use in a moment
+            convertible = self._lineup.convertible()
         lost = 0
-        for meaning in self._lineup.convertible():
+        for meaning in convertible:
             with self._lineup.writing(meaning):
                 lost += convert_vectors(meaning, self._generations, self._cache)
             self._lineup.enqueue_missing(meaning)

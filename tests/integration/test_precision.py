@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memoryd.jobs.lineup import Lineup
+from memoryd.jobs.maintain import Upkeep
+from memoryd.jobs.meaning import Meaning
 from memoryd.store.failpoints import arm
 from memoryd.store.lance import stored_rows, table_path
 from memoryd.store.precision import Small
@@ -92,6 +96,32 @@ def test_another_precision_is_taken_up_in_place_and_8_bits_are_what_is_left_of_3
             eventually(lambda: engine.queue.depths() == {}, what="no job is left")
             assert cached_in(memory) == {precision}
         assert (table_bytes(memory) < large / 2) == (precision == "int8")
+
+
+def test_precision_is_taken_up_though_maintenance_begins_before_the_table_is_in_use(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table asks for it while it is opened, and the lane may be quicker than what is left to do of the opening."""
+    memory.index()
+    keep_in(memory, "float32")
+    looked, serve = threading.Event(), Lineup.serve
+
+    def serve_late(lineup: Lineup, meaning: Meaning) -> None:
+        looked.wait(1)
+        serve(lineup, meaning)
+
+    monkeypatch.setattr(Lineup, "serve", serve_late)
+    look = Upkeep._look_for_damage
+
+    def tell(upkeep: Upkeep) -> dict[str, int]:
+        found = look(upkeep)
+        threading.Timer(0.1, looked.set).start()  # long enough for one that does not wait
+        return found
+
+    monkeypatch.setattr(Upkeep, "_look_for_damage", tell)
+    with memory.running() as engine:
+        eventually(lambda: kept_in(memory) == {"float32"}, what="vectors of 32 bits")
+        eventually(lambda: engine.queue.depths() == {}, what="no job is left")
 
 
 def test_vectors_that_the_cache_has_lost_are_embedded_again_on_the_way_back(memory: Memory) -> None:

@@ -174,6 +174,8 @@ class StuckLineup:
     def __init__(self, index: StuckVectors, generation: Generation) -> None:
         self.serving = Meaning(generation, FakeEmbedder(), index, Turns())
 
+    changing = nullcontext()
+
     def in_use(self) -> list[Meaning]:
         return [self.serving]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,8 @@ UNUSED = 2000  # embeddings that no passage uses; a small memory keeps 512 of th
 
 
 class NoVectors:
+    changing = nullcontext()
+
     def in_use(self) -> list[Any]:
         return []
 
