@@ -137,8 +137,10 @@ def look_at_vectors(stores: Stores, look: Look, *, light: bool = False) -> Gener
 def unsearched(stores: Stores, generation: Generation, passages: Column) -> list[int]:
     """Of passages that LanceDB holds, those that are not in the copy in memory, which is what answers."""
     serving = stores.semantics.lineup.serving
-    is_searched = serving is not None and serving.generation.id == generation.id
-    return serving.vectors.unsearched(passages).tolist() if serving and is_searched else []
+    if serving is None or serving.generation.id != generation.id:
+        return []
+    found: list[int] = serving.vectors.unsearched(passages).tolist()
+    return found
 
 
 def _tell(look: Look, kind: str, passages: Iterable[int], owners: dict[int, int], detail: str = "") -> None:
