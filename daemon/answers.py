@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
-from memoryd.store.search.answer import Answer, Hit, HydeReport, RerankReport
+from memoryd.store.search.answer import Answer, Doubt, Hit, HydeReport, RerankReport
 from memoryd.store.search.filters import FilterReport
 from memoryd.store.search.period import Period
 
@@ -22,6 +22,8 @@ def answer_json(answer: Answer, took_ms: float, *, explain: bool) -> dict[str, A
         "pending_count": len(answer.pending),  # with those that the caller may not know by name
         "degraded": asdict(answer.degraded) if answer.degraded else None,
         "absence": asdict(answer.absence) if answer.absence else None,
+        "doubt": doubt_json(answer.doubt) if answer.doubt else None,
+        "missing": list(answer.missing),
         "hyde": hyde_json(answer.hyde, explain=explain) if answer.hyde else None,
         "rerank": rerank_json(answer.rerank) if answer.rerank else None,
         "period": period_json(answer.period) if answer.period else None,
@@ -44,6 +46,10 @@ def filters_json(report: FilterReport) -> dict[str, Any]:
     plain = {name: value.isoformat() if isinstance(value, date) else value for name, value in report.on.items()}
     on = {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
     return {"on": on, "documents": report.documents, "of": report.of}
+
+
+def doubt_json(doubt: Doubt) -> dict[str, Any]:
+    return {"reason": doubt.reason, "hint": doubt.hint, "relevance": round(doubt.relevance, 4)}
 
 
 def hyde_json(report: HydeReport, *, explain: bool) -> dict[str, Any]:

@@ -110,6 +110,8 @@ class SearchResult:
     pending_count: int
     took_ms: float
     raw: Raw = field(repr=False, compare=False)
+    doubt: Remark | None = None  # why the hits may well answer something else
+    missing: tuple[str, ...] = ()  # words of the query that nothing has that it may see
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,8 @@ def read_search(raw: Raw) -> SearchResult:
             pending_count=raw["pending_count"],
             took_ms=raw["took_ms"],
             raw=raw,
+            doubt=_remark(raw.get("doubt")),
+            missing=tuple(raw.get("missing", ())),
         )
 
 

@@ -296,6 +296,15 @@ class Search:
             1,
         ),
     )
+    doubt: float = field(
+        default=0.2,
+        metadata=about(
+            "If even the best candidate is less relevant, the answer says that its hits may not answer the question; "
+            "0: never.",
+            0,
+            1,
+        ),
+    )
     candidates: int = field(
         default=30, metadata=about("Chunks that each leg proposes, or as many as are asked for.", 1, 10_000)
     )

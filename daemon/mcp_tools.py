@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memoryd.daemon.client_results import Document, Hit, SearchResult, Status
-from memoryd.daemon.commands.hits import describe_degraded, describe_period
+from memoryd.daemon.commands.hits import describe_degraded, describe_missing, describe_period
 from memoryd.daemon.commands.output import plural
 from memoryd.daemon.commands.snippets import inert
 from memoryd.store.errors import InvalidParams
@@ -130,6 +130,8 @@ class SearchOutput(BaseModel):
     query: str
     results: list[HitOutput] = Field(description="Best first.")
     absence: RemarkOutput | None = Field(description="Why there are no results.")
+    doubt: RemarkOutput | None = Field(description="Why the results may well answer something else.")
+    missing: list[str] = Field(description="Words of the query that no note has.")
     degraded: RemarkOutput | None = Field(description="Why a part of the search did not run.")
     pending: list[str] = Field(description="Files that changed and are not wholly searchable yet.")
     pending_count: int
@@ -179,6 +181,10 @@ def describe_search(result: SearchResult) -> str:
     if not result.results:
         words.append(f"Nothing found: {result.absence.reason}." if result.absence else "Nothing found.")
         words += [result.absence.hint] if result.absence and result.absence.hint else []
+    if result.doubt:
+        words.append(f"Doubtful: {result.doubt.reason}.")
+    elif result.results and result.missing:
+        words.append(describe_missing(result.missing))
     if result.degraded:
         words.append(describe_degraded(result.raw["degraded"]["leg"], result.degraded.reason))
     if result.results and (period := result.raw.get("period")):

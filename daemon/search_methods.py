@@ -169,6 +169,7 @@ def search_settings(config: Search) -> SearchSettings:
         limit=config.limit,
         min_score=config.min_score,
         abstain=config.abstain,
+        doubt=config.doubt,
         candidates=config.candidates,
         fusion="rrf" if config.fusion == "rrf" else "weighted",
         adaptive=config.adaptive,

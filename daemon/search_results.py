@@ -31,6 +31,14 @@ class Absence(TypedDict):
     best_score: float
 
 
+class Doubt(TypedDict):
+    """Why the hits may well answer something else."""
+
+    reason: str
+    hint: str
+    relevance: Annotated[float, "Of the best candidate, before its age is counted."]
+
+
 class HydeReport(TypedDict):
     """What became of the wish for a hypothetical answer."""
 
@@ -184,6 +192,8 @@ class SearchResult(TypedDict):
     paused: Annotated[str | None, "Why what is pending is not embedded now, though nothing is wrong."]
     degraded: Degraded | None
     absence: Absence | None
+    doubt: Doubt | None
+    missing: Annotated[list[str], "Words of the query that nothing has that it may see; of spaced scripts."]
     hyde: HydeReport | None
     rerank: RerankReport | None
     period: Period | None

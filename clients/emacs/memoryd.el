@@ -192,6 +192,7 @@ They are the results of the socket's method `search'."
                      ,@(when memoryd-scope `(:scope ,memoryd-scope)))))
          (hits (append (plist-get answer :results) nil))
          (absence (plist-get answer :absence))
+         (doubt (plist-get answer :doubt))
          (degraded (plist-get answer :degraded)))
     (unless hits
       (user-error "Nothing found%s"
@@ -200,6 +201,8 @@ They are the results of the socket's method `search'."
                               (if (plist-get absence :hint)
                                   (concat " → " (plist-get absence :hint)) ""))
                     "")))
+    (when doubt
+      (message "Doubtful: %s" (plist-get doubt :reason)))
     (when degraded
       (message "%s: %s"
                (if (equal (plist-get degraded :leg) "vector") "By keywords alone"

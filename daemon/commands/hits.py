@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from memoryd.daemon.commands.output import plural, say
@@ -10,7 +11,8 @@ from memoryd.daemon.commands.painting import Painted, Screen, find_screen
 from memoryd.daemon.commands.snippets import inert, shorten_snippet
 
 _SNIPPET_LINES = 6
-_DAYS = 3  # stretches of days that are named
+_DAYS = 3  # stretches of days that are named, and
+_WORDS = 3  # words that nothing has
 
 
 def print_answer(answer: dict[str, Any]) -> None:
@@ -38,6 +40,11 @@ def print_caveats(answer: dict[str, Any]) -> None:
         say(f"Nothing found: {absence['reason']}." if absence else "Nothing found.")
         if absence and absence["hint"]:
             say(f"  → {absence['hint']}")
+    if doubt := answer.get("doubt"):  # a daemon of before has none
+        say(f"Doubtful: {inert(doubt['reason'])}.")
+        say(f"  → {doubt['hint']}")
+    elif answer["results"] and (missing := answer.get("missing")):
+        say(describe_missing(missing))
     if answer["degraded"]:
         say(describe_degraded(answer["degraded"]["leg"], answer["degraded"]["reason"]))
         if answer["degraded"]["hint"]:
@@ -68,6 +75,11 @@ def describe_period(period: dict[str, Any]) -> str:
     days = [each["first"] if each["first"] == each["last"] else " to ".join(each.values()) for each in period["days"]]
     shown = f"{', '.join(days[:_DAYS])}{' …' if len(days) > _DAYS else ''}"
     return f"Notes of “{inert(period['said'])}” come first: {shown}."
+
+
+def describe_missing(words: Sequence[str]) -> str:
+    named = " or ".join(f"“{inert(word)}”" for word in words[:_WORDS])
+    return f"Nothing here mentions {named}{' …' if len(words) > _WORDS else ''}."
 
 
 def describe_degraded(leg: str, reason: str | None) -> str:

@@ -1,4 +1,5 @@
-"""Why there are no hits: an empty answer that does not say why looks like a broken one."""
+"""Why there are no hits, or none to rely on: an empty answer that does not say why looks like a broken one, and a weak
+one that does not say so like a good one."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from memoryd.store.folding import fold
-from memoryd.store.search.answer import Absence, Candidate, Hit, Lost, Weight
+from memoryd.store.search.answer import Absence, Candidate, Doubt, Hit, Lost, Weight
 
 _FAR = 0.4  # of what nonsense gets from the vectors: a query that gets less is about nothing that is written here
 _READS = 0.7  # the spread of a script that the model can read: in others its vectors say nothing either way
@@ -25,7 +26,11 @@ def is_absent(candidates: Sequence[Candidate], least: float) -> bool:
 
     Nor does the reranker's doubt: of an answer in other words than the question's it is as sure as of none.
     """
-    return max(map(_best_word, candidates), default=0.0) < least
+    return _relevance_of(candidates) < least
+
+
+def _relevance_of(candidates: Sequence[Candidate]) -> float:
+    return max(map(_best_word, candidates), default=0.0)
 
 
 def _best_word(candidate: Candidate) -> float:
@@ -41,29 +46,47 @@ def explain_absence(
     *,
     filtered: bool,
     limit: int,
-    unknown: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> Absence | None:
-    """``least``: the relevance that was asked for; ``unknown``: the query's words that stand nowhere."""
+    """``least``: the relevance that was asked for; ``missing``: the query's words that stand nowhere."""
     if hits or limit == 0:
         return None
-    named = " or ".join(f"“{word}”" for word in unknown[:_NAMED])
     best = max((each.candidate.score for each in lost), default=0.0)
     if best > 0:
         count = f"the best of {len(lost)} candidates" if len(lost) > 1 else "the only candidate"
-        relevance = max(_best_word(each.candidate) for each in lost)
+        relevance = _relevance_of([each.candidate for each in lost])
         below = (
             f"has a relevance of {relevance:.3f}, less than {least:g} (search.abstain)"
             if lost[0].stage == "abstain"
             else f"scores {best:.2f}, less than min_score {min_score:.2f}"
         )
-        said = f"nothing here mentions {named}; " if named else ""
         return Absence(
-            f"{said}{count} {below}: nothing here seems to answer this",
+            f"{_say_missing(missing)}{count} {below}: nothing here seems to answer this",
             "Ask in other words, or with a min_score of 0 to see what there is",
             best,
         )
     where = "among what the filters leave" if filtered else "in this memory"
     return Absence(f"nothing {where} has these words or this meaning", None, 0.0)
+
+
+def explain_doubt(
+    hits: Sequence[Hit], candidates: Sequence[Candidate], sure: float, missing: Sequence[str] = ()
+) -> Doubt | None:
+    """``sure``: the relevance from which on the best candidate is taken for an answer."""
+    relevance = _relevance_of(candidates)
+    if not hits or relevance >= sure:
+        return None
+    return Doubt(
+        f"{_say_missing(missing)}even the best has a relevance of {relevance:.2f}, less than {sure:g} (search.doubt): "
+        "these may not answer it",
+        "Read them before relying on them, or ask in other words",
+        relevance,
+    )
+
+
+def _say_missing(missing: Sequence[str]) -> str:
+    named = " or ".join(f"“{word}”" for word in missing[:_NAMED])
+    return f"nothing here mentions {named}; " if named else ""
 
 
 def as_typed(words: Sequence[str], query: str) -> list[str]:

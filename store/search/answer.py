@@ -180,6 +180,15 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the hits may well answer something else."""
+
+    reason: str
+    hint: str
+    relevance: float  # of the best candidate
+
+
+@dataclass(frozen=True, slots=True)
 class HydeReport:
     """What became of the wish for a hypothetical answer."""
 
@@ -211,6 +220,8 @@ class Answer:
     weights: dict[str, Weight] = field(default_factory=dict)  # leg -> what it counted
     lost: list[Lost] = field(default_factory=list)  # candidates that did not become hits
     absence: Absence | None = None  # None = there are hits
+    doubt: Doubt | None = None  # None = there are none, or the best is as relevant as an answer
+    missing: tuple[str, ...] = ()  # words of the query that nothing has that it may see
     hyde: HydeReport | None = None  # None = not asked for
     rerank: RerankReport | None = None  # None = not asked for
     embedding: Embedding | None = None  # where the query's vector came from; None = there is none

@@ -19,10 +19,10 @@ from memoryd.store.database import Database
 from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
 from memoryd.store.protocols import Reranker
-from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
+from memoryd.store.search.absence import as_typed, explain_absence, explain_doubt, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
 from memoryd.store.search.chunk_rows import read_chunks
-from memoryd.store.search.common import chance_words
+from memoryd.store.search.common import FUNCTION_WORDS, chance_words
 from memoryd.store.search.concentration import Weighed, concentrate, read_best_passages, weigh_passages
 from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.freshness import put_newer_first
@@ -40,8 +40,8 @@ from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
 from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import PASSAGE, Noise, read_noise, script_of
 from memoryd.store.search.occasion import Occasion, find_occasion
-from memoryd.store.search.query import KeywordQuery, build_query
-from memoryd.store.search.rarity import Written, unknown_words
+from memoryd.store.search.query import build_query
+from memoryd.store.search.rarity import Written, missing_words, unknown_words
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 from memoryd.store.search.rerank import rerank, wants_rerank
 from memoryd.store.search.visibility import Visible, find_visible
@@ -137,10 +137,9 @@ def search(
             else:
                 hits, lost = select_hits(sql, candidates, query, settings, index, read.rows)
 
-        nowhere = [] if hits else as_typed(unknown_words(sql, brought.keywords), query.text)
-
     limit, min_score = settings.limit_of(query), settings.min_score_of(query)
-    filtered = visible != Visible()
+    filtered, missing = visible != Visible(), brought.missing
+    sure = settings.doubt if noise.shares else 0.0
 
     return Answer(
         query=query.text,
@@ -151,7 +150,9 @@ def search(
         candidates={leg: len(ranking) for leg, ranking in rankings.items()},
         weights=weights,
         lost=lost,
-        absence=explain_absence(hits, lost, min_score, least, filtered=filtered, limit=limit, unknown=nowhere),
+        absence=explain_absence(hits, lost, min_score, least, filtered=filtered, limit=limit, missing=missing),
+        doubt=explain_doubt(hits, candidates, sure, missing),
+        missing=missing,
         hyde=hyde,
         rerank=reading,
         embedding=embedding,
@@ -163,13 +164,13 @@ def search(
 class _Brought:
     """What the keyword legs found, and what the ledger says of it that the stages after them need."""
 
-    keywords: KeywordQuery
     script: str
     noise: Noise
     legs: dict[str, KeywordLeg]
     words: dict[str, float]  # of the query, and what each weighs
     held: Held
     occasion: Occasion | None  # the days that the query names
+    missing: tuple[str, ...]  # words of the query that nothing has that it may see
     read: Weighed  # the chunks that are foremost by their words
 
 
@@ -207,7 +208,8 @@ def _bring_keywords(
     for name, found in legs.items():
         worth.update({chunk: settings.weights[name] * place.share for chunk, place in found.ranking.items()})
     read = weigh_passages(read_chunks(sql, nlargest(_READ_BESIDE, worth, worth.__getitem__)), words)
-    return _Brought(keywords, script, noise, legs, words, held, occasion, read)
+    missing = as_typed(missing_words(sql, keywords.without(FUNCTION_WORDS), visible), query.text)
+    return _Brought(script, noise, legs, words, held, occasion, tuple(missing), read)
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from memoryd.store.folding import is_unspaced
 from memoryd.store.search.noise import script_of
 from memoryd.store.search.postings import Index
-from memoryd.store.search.query import KeywordQuery
+from memoryd.store.search.query import KeywordQuery, build_query
+from memoryd.store.search.visibility import Visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ ANYHOW = Written("", 1.0)
 _LEAST = 1e-6  # FTS5's own floor, for phrases in half of all chunks or more
 _K1 = 1.2  # FTS5's own
 _GRAMMAR_LOSS = 0.7
+_COMMON = 1000  # chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,25 @@ def unknown_words(sql: sqlite3.Connection, query: KeywordQuery) -> list[str]:
     index = Index(sql, "chunk_words")
     asked = zip(query.words, query.word_phrases, strict=True)
     return [word for word, text in asked if not is_unspaced(word) and not index.count(text, 1)]
+
+
+def missing_words(sql: sqlite3.Connection, query: KeywordQuery, visible: Visible) -> list[str]:
+    """The query's words that nothing has that it may see, not even as a part of another word."""
+    words, parts = Index(sql, "chunk_words"), Index(sql, "chunks_fts")
+    asked = zip(query.words, query.word_phrases, strict=True)
+    telling = ((word, text) for word, text in asked if len(word) > 1 and not is_unspaced(word))
+    lacking = [word for word, text in telling if not _stands(words, text, visible)]
+    return [word for word in lacking if not any(_stands(parts, part, visible) for part in build_query(word).phrases)]
+
+
+def _stands(index: Index, phrase: str, visible: Visible) -> bool:
+    """Whether a chunk that may be seen has the phrase: what others have to say is not told by what is known."""
+    if visible.documents is None and not visible.hidden_chunks:
+        return index.count(phrase, 1) > 0
+    if index.count(phrase, _COMMON) >= _COMMON:  # so common that it tells nothing either way
+        return True
+    newest = index.newest(phrase, 1 + len(visible.hidden_chunks), visible.documents)
+    return not visible.hidden_chunks.issuperset(newest.chunks.tolist())
 
 
 def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) -> Phrase:

@@ -78,6 +78,9 @@ local function caveats(answer)
       table.insert(words, '→ ' .. answer.absence.hint)
     end
   end
+  if answer.doubt then
+    table.insert(words, 'Doubtful: ' .. answer.doubt.reason .. '.')
+  end
   if answer.degraded then
     local what = answer.degraded.leg == 'vector' and 'By keywords alone' or 'Not all of it was searched'
     table.insert(words, what .. ': ' .. (answer.degraded.reason or '') .. '.')

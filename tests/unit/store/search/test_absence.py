@@ -2,8 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from memoryd.store.search.absence import as_typed, explain_absence, is_absent, least_relevance
-from memoryd.store.search.answer import Candidate, Lost, RerankStep, Stage, Weight
+from memoryd.store.search.absence import as_typed, explain_absence, explain_doubt, is_absent, least_relevance
+from memoryd.store.search.answer import Candidate, Hit, Lines, Lost, RerankStep, Stage, Weight
+
+
+def found(relevance: float, decay: float = 1.0) -> Hit:
+    candidate = Candidate(1, {}, relevance, relevance=relevance, decay=decay)
+    return Hit("1", "home", "a.md", 1, 2, "", "memory", None, candidate.score, "text", Lines(1, 2), candidate)
 
 
 def lost(score: float, stage: Stage = "min_score") -> Lost:
@@ -81,6 +86,25 @@ def test_where_the_vectors_cannot_tell_the_usual_relevance_is_enough(vector: Wei
 
 def test_words_that_stand_nowhere_are_named_as_they_were_typed() -> None:
     words = as_typed(["kafka", "ora"], "what about Kafka, ORA-01555?")
-    absence = explain_absence([], [lost(0.07, "abstain")], 0.05, 0.08, filtered=False, limit=6, unknown=words)
+    absence = explain_absence([], [lost(0.07, "abstain")], 0.05, 0.08, filtered=False, limit=6, missing=words)
     assert absence
     assert absence.reason.startswith("nothing here mentions “Kafka” or “ORA”; the only candidate has a relevance")
+
+
+def test_hits_that_little_speaks_for_are_called_doubtful() -> None:
+    hits = [found(0.14), found(0.11)]
+    doubt = explain_doubt(hits, [hit.candidate for hit in hits], 0.2, ["Kafka"])
+    assert doubt
+    assert doubt.relevance == 0.14
+    assert doubt.reason.startswith("nothing here mentions “Kafka”; even the best has a relevance of 0.14, less than 0.2")
+    assert "search.doubt" in doubt.reason
+
+
+def test_what_is_as_relevant_as_an_answer_is_not_doubted_however_old_it_is() -> None:
+    old = found(0.2, decay=0.5)
+    assert explain_doubt([old], [old.candidate], 0.2, ["Kafka"]) is None
+    assert explain_doubt([old], [old.candidate], 0.0) is None
+
+
+def test_an_empty_answer_is_not_doubted_besides() -> None:
+    assert explain_doubt([], [found(0.1).candidate], 0.2) is None

@@ -215,6 +215,32 @@ def test_an_answer_that_nothing_speaks_for_is_empty(ledger: Ledger, meaning: Mea
     assert ask(ledger, "billing service", meaning, doubtful, min_score=0.0).hits  # who asks for all gets all
 
 
+def test_hits_that_little_speaks_for_are_answered_and_doubted(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    best = max(hit.candidate.relevance for hit in ask(ledger, "billing service", meaning).hits)
+    strict = replace(PLAIN, doubt=best + 0.01)
+    assert ask(ledger, "billing service", meaning, strict).doubt is None  # how noise looks here is not known yet
+    measured = noise_record({"latin": Noise({"words": 0.0, "trigram": 0.0, "vector": 0.0})}, 10)
+    ledger.database.remember(f"noise:{meaning.embedder.identity.fingerprint}", measured)
+    answer = ask(ledger, "billing service", meaning, strict)
+    assert answer.hits
+    assert answer.doubt
+    assert answer.doubt.relevance == pytest.approx(best)
+    assert ask(ledger, "billing service", meaning, replace(PLAIN, doubt=best - 0.01)).doubt is None
+    assert ask(ledger, "billing service", meaning, replace(PLAIN, doubt=0.0)).doubt is None
+    assert ask(ledger, "billing service", meaning, strict, min_score=0.0).doubt  # it holds for whoever asks
+
+
+@pytest.mark.parametrize("leg", ["both", "keywords"])
+def test_answer_names_the_words_that_nothing_has(ledger: Ledger, meaning: Meaning, leg: str) -> None:
+    put_notes(ledger, meaning)
+    settings = PLAIN if leg == "both" else replace(PLAIN, weights=LEXICAL)
+    answer = ask(ledger, "Where was the billing service Zweitwagen?", meaning, settings)
+    assert answer.hits
+    assert answer.missing == ("Zweitwagen",)  # as it was typed, and no word that every question has
+    assert ask(ledger, "billing service", meaning, settings).missing == ()
+
+
 def test_same_text_is_answered_once(ledger: Ledger, meaning: Meaning) -> None:
     ledger.put(
         make_document("a.md", "Standup at ten\n"),
