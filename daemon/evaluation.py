@@ -50,6 +50,7 @@ class Asked:
     milliseconds: float
     cpu_ms: float  # of all threads together
     stages: Mapping[str, float]  # of these, by stage
+    doubted: bool = False  # the hits, by the answer itself
 
 
 def read_queries(file: Path) -> list[Query]:
@@ -151,7 +152,7 @@ def ask(
         )
         took, cpu = ((time.perf_counter() - began) * 1000, (time.process_time() - spent) * 1000)
         hits = [Span(hit.path, hit.start_line, hit.end_line) for hit in answer.hits]
-        asked.append(Asked(hits, took, cpu, answer.timings))
+        asked.append(Asked(hits, took, cpu, answer.timings, answer.doubt is not None))
     return asked
 
 

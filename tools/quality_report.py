@@ -27,7 +27,7 @@ def tables(result: dict[str, Any]) -> str:
         "The bars": _bars(result["bars"]),
         "Everything at the default settings": _default(benches),
         "What each part is worth: hit@6": _variants(benches) if _has_variants(benches) else "",
-        "Silence: the part of the answers that are empty": _silence(benches),
+        "Silence and doubt: the part of the answers that are empty, or called doubtful": _silence(benches),
         "By words shared between question and answer: hit@6": _slices(benches),
         "Few words shared: hit@6 of each part": _low_overlap(benches) if _has_variants(benches) else "",
     }
@@ -109,12 +109,14 @@ def _low_overlap(benches: dict[str, Any]) -> str:
 
 
 def _silence(benches: dict[str, Any]) -> str:
-    head = ("set", "its own questions", "of another set, which it cannot answer", "asked")
+    of_own, of_strange = "of its own questions", "of another set's, which it cannot answer"
+    head = ("set", f"{of_own}: empty", "doubted", f"{of_strange}: empty", "doubted", "asked")
+    measures = ("own", "own_doubted", "strange", "strange_doubted")
     rows = {name: bench["silence"] for name, bench in benches.items()}
     return _table(
         head,
         (
-            (name, f"{row['own']:.3f}", f"{row['strange']:.3f}", row["strangers"])
+            (name, *(f"{row[measure]:.3f}" for measure in measures), row["strangers"])
             for name, row in rows.items()
             if row["strangers"]
         ),

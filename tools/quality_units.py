@@ -135,8 +135,10 @@ class Pool:
             "variants": {variant: self._variant(variant) for variant in self.asked},
             "silence": {
                 "own": _empty(self.asked[default]),
+                "own_doubted": _doubted(self.asked[default]),
                 "strangers": len(self.strange),
                 "strange": _empty(self.strange) if self.strange else None,
+                "strange_doubted": _doubted(self.strange) if self.strange else None,
             },
         }
 
@@ -176,3 +178,8 @@ class Pool:
 def _empty(asked: Sequence[Asked]) -> float:
     """The part of the answers that are empty."""
     return round(sum(not answer.hits for answer in asked) / len(asked), 4)
+
+
+def _doubted(asked: Sequence[Asked]) -> float:
+    """The part of the answers whose hits may not answer, as they say themselves."""
+    return round(sum(answer.doubted for answer in asked) / len(asked), 4)

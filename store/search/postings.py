@@ -51,7 +51,7 @@ class Kept:
     """What was read of one index."""
 
     structure: bytes = b""
-    counts: dict[tuple[str, int], int] = field(default_factory=dict)
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # of each phrase how many have it, counted up to
     postings: dict[tuple[str, int], Postings] = field(default_factory=dict)  # what was asked for last comes last
     places: int = 0
 
@@ -68,14 +68,16 @@ class Index:
         self.usual = max(1.0, sum(tokens) / max(1, self.chunks))  # tokens of a chunk, on average
 
     def count(self, phrase: str, end: int) -> int:
-        """How many chunks have the phrase, counted up to ``end``; -1 = to the last."""
+        """How many chunks have the phrase, counted up to ``end``."""
         counts = self._kept.counts
-        if (phrase, end) not in counts:
+        having, counted = counts.get(phrase, (0, 0))
+        if having == counted < end:  # there may be more
             if len(counts) >= _MOST_COUNTS:
                 counts.clear()
             query = f"SELECT count(*) FROM (SELECT 1 FROM {self.name} WHERE {self.name} MATCH ? LIMIT ?)"  # noqa: S608 - a constant
-            counts[phrase, end] = self.sql.execute(query, (phrase, end)).fetchone()[0]
-        return counts[phrase, end]
+            having = self.sql.execute(query, (phrase, end)).fetchone()[0]
+            counts[phrase] = having, end
+        return min(having, end)
 
     def postings(self, phrase: str) -> Postings:
         """Of every chunk that has the phrase."""

@@ -84,6 +84,10 @@ def test_agent_searches_reads_and_asks_how_it_is(notes: Machine) -> None:
         then = await client.call_tool("memory_search", {"query": "what was said on 15 November 2026"})
         assert then.structured_content["results"][0]["path"] == "memory/2026-11-15.md"
         assert "Notes of “15 november 2026” come first: 2026-11-15." in text_of(then)
+        lacking = await client.call_tool("memory_search", {"query": "systemd timers on the Zweitwagen"})
+        assert lacking.structured_content["missing"] == ["Zweitwagen"]
+        assert lacking.structured_content["doubt"] is None
+        assert "Nothing here mentions “Zweitwagen”." in text_of(lacking)
         nothing = await client.call_tool("memory_search", {"query": "timers", "before": "2020-01-01"})
         assert nothing.structured_content["results"] == []
         assert "Nothing found" in text_of(nothing)

@@ -85,8 +85,14 @@ def _print_table(runs: dict[str, list[Outcome]]) -> None:
         apart = {name: separation(run, kind) for name, run in runs.items()}
         told = ", ".join(f"{name} {value:.3f}" for name, value in apart.items())
         out(f"{f'answered from {kind}:':27}{told} (area under the curve)\n")
-    for kind in ("answered", *ABSENT):
-        scores = [outcome.best_score for outcome in (answerable(full) if kind == "answered" else of_type(full, kind))]
+    by_kind = {"answered": answerable(full)} | {kind: of_type(full, kind) for kind in ABSENT}
+    for kind, outcomes in by_kind.items():
+        empty, doubted = (share([not o.hits for o in outcomes]), share([o.doubted for o in outcomes]))
+        named, warned = (share([bool(o.missing) for o in outcomes]), share([o.is_warned for o in outcomes]))
+        told = f"empty {empty:.3f}, doubted {doubted:.3f}, a word named that no note has {named:.3f}"
+        out(f"{f'{kind}:':27}{told}, any of these {warned:.3f}\n")
+    for kind, outcomes in by_kind.items():
+        scores = [outcome.best_score for outcome in outcomes]
         low, middle, high = (percentile(scores, at) for at in (0.1, 0.5, 0.9))
         out(f"{f'best score, {kind}:':27}p10 {low:.3f}, p50 {middle:.3f}, p90 {high:.3f}\n")
 

@@ -29,6 +29,13 @@ class Outcome:
     query: Query
     hits: tuple[Span, ...]
     scores: tuple[float, ...]
+    doubted: bool
+    missing: tuple[str, ...]
+
+    @property
+    def is_warned(self) -> bool:
+        """Whether who asked was told that this may be no answer: by none, or by what the answer says of itself."""
+        return not self.hits or self.doubted or bool(self.missing)
 
     @property
     def rank(self) -> int | None:
@@ -82,7 +89,8 @@ def ask(engine: Engine, queries: Sequence[Query], settings: SearchSettings | Non
         answer = search(asked, chosen, engine.database, engine.semantics.now(), lambda: [])
         assert answer.degraded is None, answer.degraded
         hits = tuple(Span(hit.path, hit.start_line, hit.end_line) for hit in answer.hits)
-        outcomes.append(Outcome(query, hits, tuple(hit.score for hit in answer.hits)))
+        scores = tuple(hit.score for hit in answer.hits)
+        outcomes.append(Outcome(query, hits, scores, answer.doubt is not None, answer.missing))
     return outcomes
 
 

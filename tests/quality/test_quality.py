@@ -40,6 +40,8 @@ FLOORS = {
 # The note has the very words that were asked for, or is of the very days.
 FIRST_HIT = {"identifier": 0.85, "cjk": 0.75, "direct": 0.70, "dated": 0.70}
 NEWER_FIRST = 0.90
+WARNED = 0.85
+DOUBTED = 0.20
 SEPARATION = 0.60  # area under the ROC curve of the best score: what is answered against what is never mentioned
 
 QUERIES = read_queries()
@@ -84,6 +86,18 @@ def test_scores_tell_an_answer_from_noise(outcomes: list[Outcome]) -> None:
     absent = sorted(of_type(outcomes, "absent"), key=lambda outcome: -outcome.best_score)
     loud = "\n".join(f"{outcome.best_score:.3f}  {outcome.query.text}" for outcome in absent)
     assert separation(outcomes, "absent") >= SEPARATION, "Best score of what nothing answers:\n" + loud
+
+
+def test_what_no_note_mentions_is_met_with_silence_doubt_or_the_word_that_is_missing(outcomes: list[Outcome]) -> None:
+    relied_on = [outcome for outcome in of_type(outcomes, "absent") if not outcome.is_warned]
+    told = "\n".join(f"{outcome.best_score:.3f}  {outcome.query.text}" for outcome in relied_on)
+    assert share([outcome.is_warned for outcome in of_type(outcomes, "absent")]) >= WARNED, "Not warned of:\n" + told
+
+
+def test_answers_are_seldom_doubted(outcomes: list[Outcome]) -> None:
+    asked = answerable(outcomes)
+    assert share([outcome.doubted for outcome in asked]) <= DOUBTED
+    assert share([outcome.is_warned for outcome in asked]) <= 0.5  # else it would tell nothing
 
 
 def test_set_is_as_large_and_as_varied_as_it_claims() -> None:

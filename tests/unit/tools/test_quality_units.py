@@ -28,12 +28,12 @@ def write_unit(folder: Path, queries: int, **facts: Any) -> None:
     (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def answer(rank: int | None) -> Asked:
+def answer(rank: int | None, *, doubted: bool = False) -> Asked:
     """A result list with the answer at a rank."""
     hits = [NOISE] * 9
     if rank is not None:
         hits.insert(rank - 1, ANSWER)
-    return Asked(hits, 30.0, 20.0, {"embed": 10.0})
+    return Asked(hits, 30.0, 20.0, {"embed": 10.0}, doubted)
 
 
 def test_units_are_found_with_the_day_they_were_made(tmp_path: Path) -> None:
@@ -121,3 +121,14 @@ def test_archive_is_unpacked_once_and_again_when_it_changed(tmp_path: Path) -> N
     assert (data / "bench/kept").exists()
     pack(2)
     assert len(read_queries(find_units(unpack(archive, folder))["bench"][0].queries)) == 2
+
+
+def test_silence_and_doubt_are_told_of_own_and_of_strangers_questions(tmp_path: Path) -> None:
+    write_unit(tmp_path / "one/dev", 2)
+    (unit,) = find_units(tmp_path)["one"]
+    pool = Pool()
+    pool.add(read_queries(unit.queries), {"full": [answer(1), answer(2, doubted=True)]})
+    pool.strange = [answer(None, doubted=True), answer(None), answer(None), Asked([], 1.0, 1.0, {})]
+    silence = pool.summary("full")["silence"]
+    assert (silence["own"], silence["own_doubted"]) == (0.0, 0.5)
+    assert (silence["strange"], silence["strange_doubted"], silence["strangers"]) == (0.25, 0.25, 4)

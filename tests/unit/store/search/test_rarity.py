@@ -168,3 +168,16 @@ def test_words_of_chunks_that_are_left_out_are_missing(ledger: Ledger) -> None:
 def test_word_that_stands_nearly_everywhere_is_known_to_all(ledger: Ledger) -> None:
     ledger.put(make_document("a.md", *(f"boat {number}\n" for number in range(1000))), make_document("b.md", "ship\n"))
     assert missing(ledger, "boat", Visible(frozenset({document_id("home", "b.md")}))) == []
+
+
+def test_what_was_counted_is_counted_on_only_where_there_may_be_more(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", *(f"boat {number}\n" for number in range(20)), "a ship\n"))
+    with ledger.database.read() as sql:
+        index, asked = Index(sql, "chunk_words"), list[str]()
+        sql.set_trace_callback(asked.append)
+        assert [index.count('"ship"', end) for end in (5, 1, 9)] == [1, 1, 1]
+        assert [index.count('"boat"', end) for end in (5, 3, 9, 30, 40, 7)] == [5, 3, 9, 20, 20, 7]
+        assert [index.count('"raft"', end) for end in (1, 100)] == [0, 0]
+        sql.set_trace_callback(None)
+    matched = [statement for statement in asked if "MATCH" in statement]
+    assert [sum(word in statement for statement in matched) for word in ("ship", "boat", "raft")] == [1, 3, 1]
