@@ -67,11 +67,12 @@ def load_model(path: Path, *, quantized: bool, hint: str, mapped: bool = True) -
     return model
 
 
-def free_model(model: Any, context: Any) -> None:
-    """Give back their memory, as far as there is either."""
+def free_model(model: Any, *contexts: Any) -> None:
+    """Give back their memory, as far as there is any."""
     llama = load_llama()
-    if context is not None:
-        llama.llama_free(context)
+    for context in contexts:
+        if context is not None:
+            llama.llama_free(context)
     if model is not None:
         llama.llama_model_free(model)
         trim_heap()

@@ -1,12 +1,12 @@
 """The local embedder: a GGUF model run by llama.cpp, on the CPU, inside this process.
 
 llama.cpp's low-level functions are used directly: batches are numpy arrays that the library reads in place,
-and many short texts share one pass, each as a sequence of its own.
+and many short texts share one pass, each as a sequence of its own. There are two contexts for passes: llama.cpp's flash
+attention takes its time for a few tokens, and its plain attention for many.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,22 +15,14 @@ import numpy as np
 
 from memoryd.jobs.embedders.fingerprint import fingerprint
 from memoryd.jobs.embedders.in_process import InProcess
-from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
+from memoryd.jobs.embedders.llama_batch import Tokens
+from memoryd.jobs.embedders.llama_context import LetGo, LlamaContext
 from memoryd.jobs.embedders.llama_tokens import LlamaTokenizer
 from memoryd.jobs.embedders.packing import pack
 from memoryd.jobs.embedders.shortening import normalise, shorten
-from memoryd.jobs.llama_library import (
-    complained,
-    default_threads,
-    forget_complaints,
-    free_model,
-    load_llama,
-    load_model,
-    threads_beside,
-)
+from memoryd.jobs.llama_library import default_threads, free_model, load_llama, load_model, threads_beside
 from memoryd.jobs.models.disk import hash_file
 from memoryd.jobs.models.gguf_file import REINSTALL, GgufFile, verify_gguf
-from memoryd.jobs.native_memory import release_pages
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt
 from memoryd.store.interruption import Interruption
 from memoryd.store.model import EmbedderIdentity
@@ -40,13 +32,8 @@ BATCH_TOKENS: Final = 512
 PACK_TOKENS: Final = 256  # tokens of several texts that share a pass; one long text may still fill the batch
 MOST_SEQUENCES: Final = 64  # texts per pass
 FEW_TOKENS: Final = 32  # of a question; its words are looked up on another core meanwhile
+PLAIN_TOKENS: Final = 63  # of a pass without flash attention, whose quick code takes 64 tokens at a time
 FLASH_ATTENTION: Final = 1
-_POOLINGS: Final = {"mean": 1, "cls": 2, "last": 3}
-_ABORTED: Final = 2  # what llama.cpp answers then
-
-
-class _LetGo(Exception):
-    """A pass was not finished, because that was wished for."""
 
 
 class LlamaEmbedder(InProcess):
@@ -68,14 +55,12 @@ class LlamaEmbedder(InProcess):
         self._query_prefix = query_prefix
         self._document_prefix = document_prefix
         self._model: Any = None
-        self._context: Any = None
+        self._contexts: list[LlamaContext] = []  # for a few tokens, and for as many as a batch has
         facts = verify_gguf(path)
         self._capacity = batch_tokens
-        # llama.cpp aborts the process where a batch has room for fewer tokens than sequences.
-        self._most_sequences = min(MOST_SEQUENCES, batch_tokens)
         self._llama = load_llama()
         try:
-            self._threads = self._used_threads = threads or default_threads()
+            self._threads = threads or default_threads()
             self._few_threads = threads_beside(self._threads)
             self._load(facts)
             parts = [hash_file(path), facts.pooling, query_prefix, document_prefix, text_version]
@@ -96,13 +81,13 @@ class LlamaEmbedder(InProcess):
     def embed_or_yield(self, texts: Sequence[str], interruption: Interruption) -> Vectors | None:
         """The same. llama.cpp looks after every step of a pass whether it is to go on: some milliseconds apart."""
         self._check_open()
-        self._llama.llama_set_abort_callback(self._context, self._is_wished, interruption.address)
         try:
+            self._let_go_at(interruption)
             return self.embed_documents(texts)
-        except _LetGo:
+        except LetGo:
             return None
         finally:
-            self._llama.llama_set_abort_callback(self._context, self._never, None)
+            self._let_go_at(None)
 
     def embed_query(self, text: str) -> Vectors:
         """The vector of one query."""
@@ -116,46 +101,32 @@ class LlamaEmbedder(InProcess):
 
     def close(self) -> None:
         """Free the model's memory; calling it again is harmless."""
-        model, context = self._model, self._context
-        self._model = self._context = None
-        free_model(model, context)
+        model, contexts = self._model, self._contexts
+        self._model, self._contexts = None, []
+        free_model(model, *(context.handle for context in contexts))
 
     def _load(self, facts: GgufFile) -> None:
         llama = self._llama
         self._model = load_model(self._path, quantized=facts.quantized, hint=REINSTALL, mapped=False)
-        vocabulary = llama.llama_model_get_vocab(self._model)
-        self._words = int(llama.llama_vocab_n_tokens(vocabulary))
         self._tokenizer = LlamaTokenizer(
             llama,
-            vocabulary,
+            llama.llama_model_get_vocab(self._model),
             context=min(facts.context, self._capacity),
             strips_accents=facts.strips_accents,
         )
         self._dimension = int(llama.llama_model_n_embd_out(self._model))
         self._shown = self._dimension
-        self._row = ctypes.c_float * self._dimension
-        self._longest_pass = 0
-
-        parameters = llama.llama_context_default_params()
-        parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = self._capacity
-        parameters.n_seq_max = self._most_sequences
-        parameters.kv_unified = True  # sequences share the context instead of each getting a fixed slice
-        parameters.n_threads = parameters.n_threads_batch = self._threads
-        parameters.embeddings = True
-        parameters.pooling_type = _POOLINGS[facts.pooling]
-        parameters.flash_attn_type = FLASH_ATTENTION
-        parameters.no_perf = True
-        self._context = llama.llama_init_from_model(self._model, parameters)
-        if self._context is None:
-            raise ModelCorrupt(f"llama.cpp cannot run {self._path}{complained()}", hint=REINSTALL)
-        # A function that tells whether a text is empty, without Python: it would wait for whoever holds its lock.
-        self._is_wished = ctypes.cast(ctypes.CDLL(None).strlen, llama.ggml_abort_callback)
-        self._never = llama.ggml_abort_callback()
-        self._memory = llama.llama_get_memory(self._context)
-        # An encoder remembers nothing between passes and has its own entry point.
-        self._run = llama.llama_decode if self._memory else llama.llama_encode
-
-        self._batch = LlamaBatch(llama.llama_batch, tokens=self._capacity, sequences=self._most_sequences)
+        for tokens, flash in ((min(PLAIN_TOKENS, self._capacity), 0), (self._capacity, FLASH_ATTENTION)):
+            context = LlamaContext(
+                self._path,
+                self._model,
+                tokens=tokens,
+                sequences=min(MOST_SEQUENCES, tokens),  # llama.cpp aborts the process where there is room for more
+                threads=self._threads,
+                pooling=facts.pooling,
+                flash=flash,
+            )
+            self._contexts.append(context)
 
     def _cut(self, dimension: int) -> int:
         """Give out so many numbers of each vector."""
@@ -171,57 +142,25 @@ class LlamaEmbedder(InProcess):
         self._check_open()
         vectors = np.empty((len(texts), self._dimension), np.float32)
         sequences = [self._tokenizer.encode(text) for text in texts]
-        for group in pack(
-            [len(tokens) for tokens in sequences], min(PACK_TOKENS, self._capacity), self._most_sequences
-        ):
+        room = min(PACK_TOKENS, self._capacity)
+        for group in pack([len(tokens) for tokens in sequences], room, min(MOST_SEQUENCES, self._capacity)):
             vectors[group] = self._run_batch([sequences[index] for index in group])
         return vectors
 
     def _check_open(self) -> None:
-        if self._context is None:
+        if not self._contexts:
             raise EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")
 
     def _run_batch(self, sequences: Sequence[Tokens]) -> Vectors:
-        forget_complaints()
-        if self._memory:
-            self._llama.llama_memory_clear(self._memory, True)
-        batch = self._batch.fill(sequences)
-        self._use_threads(self._few_threads if batch.n_tokens <= FEW_TOKENS else self._threads)
-        status = self._run(self._context, batch)
-        if status == _ABORTED:
-            raise _LetGo
-        if status != 0:
-            raise EmbedderUnavailable(
-                f"llama.cpp answered {status}{complained()}", hint="Free some memory, or restart memoryd."
-            )
-        if batch.n_tokens > self._longest_pass:
-            self._longest_pass = batch.n_tokens
-            self._release_logits()
-        vectors = np.stack([self._pooled(sequence) for sequence in range(len(sequences))])
+        tokens = sum(map(len, sequences))
+        plain, flash = self._contexts
+        context = plain if tokens <= PLAIN_TOKENS else flash
+        vectors = context.run(sequences, self._few_threads if tokens <= FEW_TOKENS else self._threads)
         try:
             return normalise(vectors)
         except ValueError:
             raise ModelCorrupt(f"{self._path} makes vectors that are not numbers", hint=REINSTALL) from None
 
-    def _use_threads(self, threads: int) -> None:
-        if threads != self._used_threads:
-            self._llama.llama_set_n_threads(self._context, threads, threads)
-            self._used_threads = threads
-
-    def _release_logits(self) -> None:
-        """Give back the table of every token by every word that llama.cpp clears and an encoder never fills.
-
-        It grows with the longest pass: 60 MB for this vocabulary, half a gigabyte for a multilingual one.
-        """
-        if self._memory or self._llama.llama_supports_gpu_offload():
-            return
-        if table := self._llama.llama_get_logits(self._context):
-            address = ctypes.cast(table, ctypes.c_void_p).value or 0
-            release_pages(address, 4 * self._words * max(self._longest_pass, self._most_sequences))
-
-    def _pooled(self, sequence: int) -> Vectors:
-        """llama.cpp's own memory: good until the next pass."""
-        pointer = self._llama.llama_get_embeddings_seq(self._context, sequence)
-        if not pointer:
-            raise ModelCorrupt(f"{self._path} gave no embedding{complained()}", hint=REINSTALL)
-        return np.frombuffer(memoryview(self._row.from_address(ctypes.addressof(pointer.contents))), np.float32)
+    def _let_go_at(self, interruption: Interruption | None) -> None:
+        for context in self._contexts:
+            context.let_go_at(interruption)

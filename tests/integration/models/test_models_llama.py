@@ -161,3 +161,12 @@ def test_library_leaves_no_file_open_at_the_end() -> None:
     words = ["-W", "error", "-c", "from memoryd.jobs.llama_library import load_llama; load_llama()"]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [1, 20, 61, 62, 90])
+def test_text_means_the_same_however_long_the_pass_is_that_it_shares(default_model: Path, words: int) -> None:
+    embedder, text = LlamaEmbedder(default_model), " ".join(["boat", "tree", "house"] * 30)[: 5 * words]
+    alone = embedder.embed_query(text)
+    together = embedder.embed_documents([text, "another text of some length " * 20])[0]
+    embedder.close()
+    assert float(alone @ together) > 0.9999
