@@ -88,6 +88,16 @@ def complained() -> str:
     return ": " + "; ".join(_complaints) if _complaints else ""
 
 
+def keeping_lock(function: Any) -> Any:
+    """One of the library's functions, called without letting go of Python's lock.
+
+    For calls of microseconds: whoever lets go has to wait until the thread that took the lock gives it back, and a
+    query whose words are looked up meanwhile waits for that longer than for its tokens.
+    """
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return ctypes.PYFUNCTYPE(function.restype, *function.argtypes)(address)
+
+
 def default_threads() -> int:
     """Threads for one pass: the texts are short and gain little from more."""
     return min(4, len(os.sched_getaffinity(0)))

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from memoryd.jobs.embedders.llama_batch import LlamaBatch, Tokens
-from memoryd.jobs.llama_library import complained, forget_complaints, load_llama
+from memoryd.jobs.llama_library import complained, forget_complaints, keeping_lock, load_llama
 from memoryd.jobs.models.gguf_file import REINSTALL
 from memoryd.jobs.native_memory import release_pages
 from memoryd.store.errors import EmbedderUnavailable, ModelCorrupt
@@ -57,6 +57,7 @@ class LlamaContext:
         self._memory = llama.llama_get_memory(self.handle)
         # An encoder remembers nothing between passes and has its own entry point.
         self._run = llama.llama_decode if self._memory else llama.llama_encode
+        self._embeddings_of = keeping_lock(llama.llama_get_embeddings_seq)
         self._batch = LlamaBatch(llama.llama_batch, tokens=tokens, sequences=sequences)
 
     def let_go_at(self, interruption: Interruption | None) -> None:
@@ -103,7 +104,7 @@ class LlamaContext:
 
     def _pooled(self, sequence: int) -> Vectors:
         """llama.cpp's own memory: good until the next pass."""
-        pointer = self._llama.llama_get_embeddings_seq(self.handle, sequence)
+        pointer = self._embeddings_of(self.handle, sequence)
         if not pointer:
             raise ModelCorrupt(f"{self._path} gave no embedding{complained()}", hint=REINSTALL)
         return np.frombuffer(memoryview(self._row.from_address(ctypes.addressof(pointer.contents))), np.float32)

@@ -10,7 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from memoryd.jobs.embedders.llama_batch import Tokens
+from memoryd.jobs.llama_library import keeping_lock
 
+_SHORT: Final = 512  # bytes, which take microseconds: no other thread is let in for these
 _CHARACTERS_PER_TOKEN: Final = 32  # no text needs more of them to fill the context; the rest is not read
 _HANGUL: Final = re.compile("[가-힣]+")
 
@@ -19,7 +21,8 @@ class LlamaTokenizer:
     """The vocabulary of one model, and how much of a text it can read."""
 
     def __init__(self, llama: Any, vocabulary: Any, *, context: int, strips_accents: bool) -> None:
-        self._llama = llama
+        self._tokenize_long = llama.llama_tokenize
+        self._tokenize_short = keeping_lock(llama.llama_tokenize)
         self._vocabulary = vocabulary
         self._context = context
         self._strips_accents = strips_accents
@@ -43,11 +46,12 @@ class LlamaTokenizer:
             # llama.cpp's own decomposition keeps only the first letter of a Korean syllable.
             text = _HANGUL.sub(lambda syllables: unicodedata.normalize("NFD", syllables[0]), text)
         data = text.encode("utf-8", "replace")
+        tokenize = self._tokenize_short if len(data) <= _SHORT else self._tokenize_long
         room = len(data) + 8
         while True:
             buffer = (ctypes.c_int32 * room)()
             # The last argument: a mark of the model that stands in a note ("[SEP]") is text there.
-            count = self._llama.llama_tokenize(self._vocabulary, data, len(data), buffer, room, special, False)
+            count = tokenize(self._vocabulary, data, len(data), buffer, room, special, False)
             if count >= 0:
                 tokens: Tokens = np.ctypeslib.as_array(buffer)[:count]
                 return tokens

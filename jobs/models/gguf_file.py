@@ -174,8 +174,7 @@ def _read_value(file: BinaryIO, kind: int) -> Value:
     if element in _SCALARS:
         _skip(file, struct.calcsize("<" + _SCALARS[element]) * length)
     elif element == _STRING:
-        for _ in range(length):
-            _skip(file, _unpack(file, "Q")[0])
+        _skip_strings(file, length)
     else:
         raise _DamageError(f"an array has the unknown type {element}")
     return None
@@ -186,6 +185,18 @@ def _read_string(file: BinaryIO) -> str:
     if length > _LONGEST_STRING:
         raise _DamageError("a string is impossibly long")
     return _read_exactly(file, length).decode("utf-8")
+
+
+def _skip_strings(file: BinaryIO, count: int) -> None:
+    """Of a vocabulary there are tens of thousands, and each start of memoryd goes through them."""
+    read, number = file.read, int.from_bytes
+    for _ in range(count):
+        stated = read(8)
+        length = number(stated, "little")
+        if length > _LONGEST_STRING:
+            raise _DamageError("a string is impossibly long")
+        if len(stated) != 8 or len(read(length)) != length:
+            raise _DamageError("it ends inside its header")
 
 
 def _unpack(file: BinaryIO, layout: str) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from memoryd.store.folding import is_unspaced
 from memoryd.store.naming import name_of
 from memoryd.store.search.answer import BestPassage, Candidate, Weight
 from memoryd.store.search.chunk_rows import ChunkRow, read_chunks
-from memoryd.store.search.highlights import plain, stands_in
+from memoryd.store.search.highlights import begins, plain, stands_in
 from memoryd.store.search.stems import stem
 
 FOREMOST = 6  # candidates that are read, as many as are returned: what is among them stays among them
@@ -63,7 +63,8 @@ def weigh_passages(rows: Mapping[int, ChunkRow], words: Mapping[str, float]) -> 
     if not total:
         return Weighed(rows, {})
     folded = [(plain(word), weight) for word, weight in words.items()]
-    stems = [(stem(word), weight) for word, weight in folded if _has_endings(word)]
+    stemmed = [(stem(word), weight) for word, weight in folded if _has_endings(word)]
+    stems = [(begins(key), key, weight) for key, weight in stemmed]
     literal = [(word, weight) for word, weight in folded if not _has_endings(word)]
     has = {}
     for row in rows.values():
@@ -115,11 +116,11 @@ def _has_endings(word: str) -> bool:
     return word.isalnum() and not is_unspaced(word)
 
 
-def _weigh(text: str, stems: Iterable[tuple[str, float]], literal: Iterable[tuple[str, float]]) -> float:
-    """What the words weigh that a text has."""
+def _weigh(text: str, stems: Iterable[tuple[str, str, float]], literal: Iterable[tuple[str, float]]) -> float:
+    """What the words weigh that a text has. Of most it has not even the beginning, which is soon told."""
     folded = plain(text)
-    has = sum(weight for key, weight in stems if stands_in(folded, key))
-    return has + sum(weight for word, weight in literal if word in folded)
+    has = sum([weight for beginning, key, weight in stems if beginning in folded and stands_in(folded, key)])
+    return has + sum([weight for word, weight in literal if word in folded])
 
 
 def concentrate(candidates: Sequence[Candidate], best: Mapping[int, BestPassage], part: float) -> list[Candidate]:

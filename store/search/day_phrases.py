@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
+from functools import cache
 
 from memoryd.store.folding import fold
 from memoryd.store.search.day_words import (
@@ -29,6 +30,7 @@ from memoryd.store.search.day_words import (
     REACH,
     SEASON,
     SEASONS,
+    SIGN,
     TH,
     THIS,
     UNIT,
@@ -43,6 +45,7 @@ _LONGEST = 400  # characters; what is longer was pasted, and its dates are not w
 _FROM_TO = re.compile(r"\s*(?:to|until|till|through|bis|[-–—~]|到|至|から|부터)\s*")
 _AND = re.compile(r"\s*(?:and|und)\s*")
 _BETWEEN = re.compile(r"\b(?:between|zwischen)\s*$")
+_SIGN = re.compile(SIGN)
 _YEARS = 10  # back from today: a day or month without a year is that of any of these
 
 
@@ -51,7 +54,9 @@ def find_period(text: str, today: date) -> Period | None:
     if len(text) > _LONGEST:
         return None
     folded = fold(text)
-    for pattern, read in _PATTERNS:
+    if folded.isascii() and not _SIGN.search(folded):
+        return None
+    for pattern, read in _patterns():
         named = [(match, spans) for match in pattern.finditer(folded) if (spans := _read(read, match, today))]
         if named:
             spans = _joined(folded, named) or [span for _, spans in named for span in spans]
@@ -230,4 +235,9 @@ _PHRASES: tuple[tuple[str, Reader], ...] = (
     (rf"(?:{REACH}|\b(?:in|during|of|year|im jahr) ){YEAR}\b(?![-/.\d])", _year),
     (EAST_YEAR, _year),
 )
-_PATTERNS = tuple((re.compile(pattern), read) for pattern, read in _PHRASES)
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], Reader]]:
+    """Made for the first query that may name days: that takes as long as several searches, and most name none."""
+    return [(re.compile(pattern), read) for pattern, read in _PHRASES]

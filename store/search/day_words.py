@@ -80,6 +80,12 @@ UNIT = (
     r"|(?P<months>months?|monate?n?)|(?P<years>years?|jahre?n?))\b"
 )
 
+# What no phrase of ASCII goes without: most queries have none of it, and are not looked through for each.
+SIGN = (
+    r"\d|day|night|morning|afternoon|evening|week|month|year|gestern|heute|tag|woche|monat|jahr"
+    rf"|\b(?:{_any(_spaced((*MONTHS, *WEEKDAYS, *SEASONS)))})\b"
+)
+
 # The same of scripts without spaces, and of Korean, which glues its particles.
 EAST_MONTH = r"(?P<month>1[0-2]|0?[1-9])\s?[月월]"
 EAST_DAY = r"\s?(?P<day>\d{1,2})\s?[日号號일]"

@@ -140,6 +140,11 @@ def _occurrences(text: str, part: str) -> Iterator[tuple[int, int]]:
         at = text.find(part, at + 1)
 
 
+def begins(key: str) -> str:
+    """How every word of a stem begins."""
+    return key.removesuffix("y")
+
+
 def stands_in(folded: str, key: str) -> bool:
     """Whether a text has a word of this stem."""
     return _find_word(folded, key) is not None
@@ -155,7 +160,7 @@ def _standing(folded: str, key: str) -> Iterator[tuple[int, str]]:
 
 def _find_word(folded: str, key: str, start: int = 0) -> tuple[int, str] | None:
     """The first word of a stem, and where it begins."""
-    beginning = key.removesuffix("y")
+    beginning = begins(key)
     word = _ASCII_WORD if folded.isascii() else _WORD
     # Looking for the beginning is much quicker than taking the text apart.
     at = folded.find(beginning, start)

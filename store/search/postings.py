@@ -51,6 +51,8 @@ class Kept:
     """What was read of one index."""
 
     structure: bytes = b""
+    chunks: int = 0
+    usual: float = 1.0  # tokens of a chunk, on average
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # of each phrase how many have it, counted up to
     postings: dict[tuple[str, int], Postings] = field(default_factory=dict)  # what was asked for last comes last
     places: int = 0
@@ -61,11 +63,8 @@ class Index:
 
     def __init__(self, sql: sqlite3.Connection, name: str) -> None:
         self.sql, self.name = sql, name
-        self._kept = _kept(sql, name)
-        # From the record that FTS5 keeps of it, a varint each, the tokens by column: counting would read it all.
-        row = sql.execute(f"SELECT block FROM {name}_data WHERE id = 1").fetchone()  # noqa: S608 - a constant
-        self.chunks, *tokens = read_varints(row[0]) if row and row[0] else (0,)
-        self.usual = max(1.0, sum(tokens) / max(1, self.chunks))  # tokens of a chunk, on average
+        self._kept = kept = _kept(sql, name)
+        self.chunks, self.usual = kept.chunks, kept.usual
 
     def count(self, phrase: str, end: int) -> int:
         """How many chunks have the phrase, counted up to ``end``."""
@@ -138,10 +137,14 @@ def add_up(postings: Iterable[tuple[Postings, float]]) -> Postings:
 
 def _kept(sql: sqlite3.Connection, index: str) -> Kept:
     """What was read before over this connection, if the index is still the same."""
-    if not isinstance(sql, Connection):
-        return Kept()
     structure = index_state(sql, index)
-    kept: Kept | None = sql.kept.get(index)
-    if kept is None or kept.structure != structure:
-        kept = sql.kept[index] = Kept(structure)
+    known: Kept | None = sql.kept.get(index) if isinstance(sql, Connection) else None
+    if known is not None and known.structure == structure:
+        return known
+    # From the record that FTS5 keeps of it, a varint each, the tokens by column: counting would read it all.
+    row = sql.execute(f"SELECT block FROM {index}_data WHERE id = 1").fetchone()  # noqa: S608 - a constant
+    chunks, *tokens = read_varints(row[0]) if row and row[0] else (0,)
+    kept = Kept(structure, chunks, max(1.0, sum(tokens) / max(1, chunks)))
+    if isinstance(sql, Connection):
+        sql.kept[index] = kept
     return kept
