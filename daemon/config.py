@@ -290,7 +290,8 @@ class Search:
     abstain: float = field(
         default=0.1,
         metadata=about(
-            "If even the best candidate is less relevant, the answer is empty and says why; 0: never. "
+            "If even the best candidate is less relevant, the answer is empty and says why; 0: never. In a memory of "
+            "more than 80 chunks somewhat more is asked for, half as much again from 320 on. "
             "A query with a min_score of its own is not held to it.",
             0,
             1,
@@ -306,7 +307,7 @@ class Search:
         ),
     )
     candidates: int = field(
-        default=30, metadata=about("Chunks that each leg proposes, or as many as are asked for.", 1, 10_000)
+        default=20, metadata=about("Chunks that each leg proposes, or as many as are asked for.", 1, 10_000)
     )
     fusion: str = field(
         default="weighted",

@@ -102,6 +102,16 @@ class Database:
                 reader.execute("ROLLBACK")
             self._give_back(reader)
 
+    @contextmanager
+    def lent(self, reader: sqlite3.Connection) -> Iterator[None]:
+        """On this thread, the snapshot that another thread is in, for whoever reads here; the other one waits."""
+        outer: sqlite3.Connection | None = getattr(self._local, "reader", None)
+        self._local.reader = reader
+        try:
+            yield
+        finally:
+            self._local.reader = outer
+
     def recall(self, key: str) -> str | None:
         """A fact about how the ledger was written, as it was remembered last."""
         with self.read() as sql:

@@ -3,22 +3,32 @@ one that does not say so like a good one."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
 from memoryd.store.folding import fold
 from memoryd.store.search.answer import Absence, Candidate, Doubt, Hit, Lost, Weight
+from memoryd.store.search.noise import Noise
 
 _FAR = 0.4  # of what nonsense gets from the vectors: a query that gets less is about nothing that is written here
 _READS = 0.7  # the spread of a script that the model can read: in others its vectors say nothing either way
 _NAMED = 3  # words at most
 _SURER = 2.0  # times as relevant must an answer be to a query that is so far from everything
+_SMALL, _LARGE = 80, 320  # chunks: between these, what is asked for grows with the logarithm of their number
+_LARGER = 1.5  # times as relevant must an answer be in a large memory
 
 
-def least_relevance(abstain: float, vector: Weight | None, spread: float) -> float:
-    """What the best candidate must reach to be taken for an answer: more where the vectors find nothing at all."""
-    far = vector is not None and vector.best < _FAR * vector.noise and spread >= _READS
-    return abstain * _SURER if far else abstain
+def least_relevance(abstain: float, vector: Weight | None, noise: Noise) -> float:
+    """What the best candidate must reach to be taken for an answer: more where the vectors find nothing at all, and
+    more in a large memory, for the more there is, the nearer something comes to any question by chance."""
+    far = vector is not None and vector.best < _FAR * vector.noise and noise.spread >= _READS
+    return abstain * (_SURER if far else _by_size(noise.chunks))
+
+
+def _by_size(chunks: int) -> float:
+    size = min(max(chunks, _SMALL), _LARGE)
+    return 1 + (_LARGER - 1) * math.log(size / _SMALL) / math.log(_LARGE / _SMALL)
 
 
 def is_absent(candidates: Sequence[Candidate], least: float) -> bool:
@@ -30,12 +40,10 @@ def is_absent(candidates: Sequence[Candidate], least: float) -> bool:
 
 
 def _relevance_of(candidates: Sequence[Candidate]) -> float:
-    return max(map(_best_word, candidates), default=0.0)
-
-
-def _best_word(candidate: Candidate) -> float:
-    """Its relevance, with the reranker or without, whichever says more for it."""
-    return max(candidate.relevance, candidate.rerank.relevance if candidate.rerank else 0.0)
+    """With the reranker or without, whichever says more for one."""
+    relevances = [candidate.relevance for candidate in candidates]
+    relevances += [candidate.rerank.relevance for candidate in candidates if candidate.rerank]
+    return max(relevances, default=0.0)
 
 
 def explain_absence(
@@ -56,7 +64,7 @@ def explain_absence(
         count = f"the best of {len(lost)} candidates" if len(lost) > 1 else "the only candidate"
         relevance = _relevance_of([each.candidate for each in lost])
         below = (
-            f"has a relevance of {relevance:.3f}, less than {least:g} (search.abstain)"
+            f"has a relevance of {relevance:.3f}, less than {least:.3g} (search.abstain)"
             if lost[0].stage == "abstain"
             else f"scores {best:.2f}, less than min_score {min_score:.2f}"
         )

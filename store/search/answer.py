@@ -220,6 +220,7 @@ class Answer:
     weights: dict[str, Weight] = field(default_factory=dict)  # leg -> what it counted
     lost: list[Lost] = field(default_factory=list)  # candidates that did not become hits
     absence: Absence | None = None  # None = there are hits
+    least: float = 0.0  # relevance that the best candidate must have, or there are no hits
     doubt: Doubt | None = None  # None = there are none, or the best is as relevant as an answer
     missing: tuple[str, ...] = ()  # words of the query that nothing has that it may see
     hyde: HydeReport | None = None  # None = not asked for

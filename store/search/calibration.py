@@ -95,7 +95,9 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
     }
     usual = _unrelated_cosine(semantics) if nonsense else 0.0
     measured = {
-        script: _measure(database, semantics, by_script[script], made, Written(script, parts[script]), usual)
+        script: replace(
+            _measure(database, semantics, by_script[script], made, Written(script, parts[script]), usual), chunks=chunks
+        )
         for script, made in nonsense.items()
     }
     database.remember(_key(fingerprint), noise_record(measured, chunks))

@@ -31,6 +31,7 @@ class Noise:
     floor: float = 0.0  # cosine of things that have nothing to do with each other
     part: float = 1.0  # of the memory that is written in the script
     spread: float = 1.0  # how far apart the model puts what is unrelated, beside how far it can; small: it reads little
+    chunks: int = 0  # of the memory, in all scripts
 
     def of(self, leg: str) -> float:
         return self.shares.get(leg, 0.0)
@@ -38,6 +39,8 @@ class Noise:
 
 def script_of(text: str) -> str:
     """The script that most letters of a text are of, by its name in Unicode; empty where there is no letter."""
+    if text.isascii():
+        return LATIN if any(map(str.isalpha, text)) else ""
     scripts = count_letters(text)
     return scripts.most_common(1)[0][0] if scripts else ""
 
@@ -67,12 +70,18 @@ def read_noise(sql: sqlite3.Connection, script: str, fingerprint: str | None = N
     record = json.loads(row[0]) if row else {}
     measured = record["scripts"] if record.get("version") == NOISE_VERSION else {}
     if script in measured:
-        return Noise(**measured[script])
-    other = next(iter(measured.values()), None)
-    return Noise(other["shares"], other["floor"], spread=other["spread"]) if other else Noise()
+        return Noise(**measured[script], chunks=record["chunks"])
+    if (other := next(iter(measured.values()), None)) is None:
+        return Noise()
+    return Noise(other["shares"], other["floor"], spread=other["spread"], chunks=record["chunks"])
 
 
 def noise_record(scripts: Mapping[str, Noise], chunks: int) -> str:
-    """What is kept in the ledger; ``chunks`` tells later whether the memory has changed much since."""
+    """What is kept in the ledger; ``chunks`` tells later whether the memory has changed much since.
+
+    It is of all scripts and stands beside them: an older memoryd takes what it finds in one for what it knows.
+    """
     measured = {script: asdict(noise) for script, noise in scripts.items()}
+    for each in measured.values():
+        del each["chunks"]
     return json.dumps({"version": NOISE_VERSION, "chunks": chunks, "scripts": measured})

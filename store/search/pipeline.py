@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
 from heapq import nlargest
 from typing import TypeVar
 
@@ -81,7 +80,11 @@ def search(
     with database.read() as sql:
         visible = find_visible(sql, query)
         by_meaning = settings.weights["vector"] > 0 and bool(query.text.strip())
-        bring = partial(_bring_keywords, sql, query, settings, visible, semantics.fingerprint, watch)
+
+        def bring() -> _Brought:
+            with database.lent(sql):
+                return _bring_keywords(sql, query, settings, visible, semantics.fingerprint, pending, watch)
+
         if by_meaning:
             imagined = hyde.text if hyde else None
             known = imagined is None and semantics.knows_query(query.text)
@@ -131,7 +134,7 @@ def search(
             index = sought.index if sought else None
             if not brought.occasion:  # else what is nearest to the days that are named is first, not what is newest
                 candidates = put_newer_first(sql, candidates, index, noise.floor, settings.decay)
-            least = least_relevance(settings.abstain, weights.get("vector"), noise.spread)
+            least = least_relevance(settings.abstain, weights.get("vector"), noise)
             if query.min_score is None and noise.shares and is_absent(candidates, least):
                 lost = [Lost(candidate, "abstain") for candidate in candidates]
             else:
@@ -144,13 +147,14 @@ def search(
     return Answer(
         query=query.text,
         hits=hits,
-        pending=pending(),
+        pending=brought.pending,
         degraded=degraded,
         timings=watch.milliseconds,
         candidates={leg: len(ranking) for leg, ranking in rankings.items()},
         weights=weights,
         lost=lost,
         absence=explain_absence(hits, lost, min_score, least, filtered=filtered, limit=limit, missing=missing),
+        least=least,
         doubt=explain_doubt(hits, candidates, sure, missing),
         missing=missing,
         hyde=hyde,
@@ -172,6 +176,7 @@ class _Brought:
     occasion: Occasion | None  # the days that the query names
     missing: tuple[str, ...]  # words of the query that nothing has that it may see
     read: Weighed  # the chunks that are foremost by their words
+    pending: list[Pending]  # what is not wholly in the snapshot that is searched
 
 
 def _bring_keywords(
@@ -180,6 +185,7 @@ def _bring_keywords(
     settings: SearchSettings,
     visible: Visible,
     fingerprint: str | None,
+    pending: Callable[[], list[Pending]],
     watch: _Stopwatch,
 ) -> _Brought:
     keywords = build_query(query.text)
@@ -209,7 +215,7 @@ def _bring_keywords(
         worth.update({chunk: settings.weights[name] * place.share for chunk, place in found.ranking.items()})
     read = weigh_passages(read_chunks(sql, nlargest(_READ_BESIDE, worth, worth.__getitem__)), words)
     missing = as_typed(missing_words(sql, keywords.without(FUNCTION_WORDS), visible), query.text)
-    return _Brought(script, noise, legs, words, held, occasion, tuple(missing), read)
+    return _Brought(script, noise, legs, words, held, occasion, tuple(missing), read, pending())
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class SearchSettings:
     min_score: float = 0.05
     abstain: float = 0.1  # relevance: if even the best candidate has less, the memory has no answer; 0 = never
     doubt: float = 0.2  # relevance: if even the best candidate has less, the hits are called doubtful; 0 = never
-    candidates: int = 30  # chunks that each leg brings; fixed, so that `limit` never changes the ranking
+    candidates: int = 20  # chunks that each leg brings; fixed, so that `limit` never changes the ranking
     fusion: Fusion = "weighted"
     adaptive: bool = True  # weigh the legs query by query, the weights being where that starts from
     weights: Mapping[str, float] = field(default_factory=lambda: {"words": 1.0, "trigram": 0.5, "vector": 1.0})

@@ -122,7 +122,7 @@ def _lost(case: Case, spot: Spot) -> Finding:
     unaged = case.changed((Change("search.decay.strength", 0.0),)).spot() if candidate.decay < 1 else None
     if spot.stage == "abstain":
         best = max(other.relevance for other in case.candidates())
-        below = f"{best:.3f}, less than search.abstain {case.settings.abstain:g}"
+        below = f"{best:.3f}, less than {case.answer().least:.3g} (search.abstain)"
         words = f"Nothing seems to answer this: the best candidate has a relevance of {below}."
         return _describe(case, spot, "abstained", words, min_score=f"the best has {below}")
     if spot.stage == "min_score":

@@ -172,6 +172,23 @@ def test_nested_read_sees_the_outer_snapshot(ledger: Ledger) -> None:
     assert value_of(ledger.database, "a") == "1"
 
 
+def test_lent_snapshot_is_what_another_thread_reads(ledger: Ledger) -> None:
+    seen: list[str | None] = []
+
+    def read(lent: sqlite3.Connection) -> None:
+        with ledger.database.lent(lent):
+            seen.append(value_of(ledger.database, "a"))
+        seen.append(value_of(ledger.database, "a"))  # given back: one of its own
+
+    with ledger.database.read() as sql:
+        sql.execute("SELECT * FROM meta").fetchall()
+        ledger.database.remember("a", "1")
+        reader = threading.Thread(target=read, args=(sql,))
+        reader.start()
+        reader.join(30)
+    assert seen == [None, "1"]
+
+
 def test_reader_neither_waits_for_a_writer_nor_sees_what_is_not_committed(ledger: Ledger) -> None:
     with ledger.database.write() as sql:
         sql.execute("INSERT INTO meta VALUES ('a', '1')")

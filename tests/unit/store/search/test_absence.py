@@ -4,6 +4,7 @@ import pytest
 
 from memoryd.store.search.absence import as_typed, explain_absence, explain_doubt, is_absent, least_relevance
 from memoryd.store.search.answer import Candidate, Hit, Lines, Lost, RerankStep, Stage, Weight
+from memoryd.store.search.noise import Noise
 
 
 def found(relevance: float, decay: float = 1.0) -> Hit:
@@ -68,8 +69,8 @@ def test_the_rerankers_doubt_makes_no_answer_absent_and_its_word_makes_one_prese
 
 def test_a_query_that_is_far_from_everything_is_answered_by_what_is_surely_relevant() -> None:
     far = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
-    assert least_relevance(0.1, far, spread=0.8) == pytest.approx(0.2)
-    assert least_relevance(0.0, far, spread=0.8) == 0.0
+    assert least_relevance(0.1, far, Noise(spread=0.8)) == pytest.approx(0.2)
+    assert least_relevance(0.0, far, Noise(spread=0.8)) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,15 @@ def test_a_query_that_is_far_from_everything_is_answered_by_what_is_surely_relev
     ],
 )
 def test_where_the_vectors_cannot_tell_the_usual_relevance_is_enough(vector: Weight | None, spread: float) -> None:
-    assert least_relevance(0.1, vector, spread) == 0.1
+    assert least_relevance(0.1, vector, Noise(spread=spread)) == 0.1
+
+
+def test_in_a_large_memory_more_is_asked_for() -> None:
+    """What has nothing to do with a question comes the nearer to it the more there is."""
+    least = [least_relevance(0.1, None, Noise(chunks=chunks)) for chunks in (0, 80, 160, 320, 1_000_000)]
+    assert least == pytest.approx([0.1, 0.1, 0.125, 0.15, 0.15])
+    far = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
+    assert least_relevance(0.1, far, Noise(chunks=1_000)) == pytest.approx(0.2)  # no more than in a small one
 
 
 def test_words_that_stand_nowhere_are_named_as_they_were_typed() -> None:

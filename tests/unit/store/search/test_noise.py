@@ -128,6 +128,16 @@ def test_record_is_plain_json(ledger: Ledger, meaning: Meaning) -> None:  # noqa
     assert json.loads(kept)["chunks"] == len(ENGLISH)
 
 
+def test_record_can_be_read_by_a_memoryd_that_knows_less(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    """What a script's part may hold is part of NOISE_VERSION: an older one that finds more there fails each search."""
+    calibrated(ledger, meaning, *ENGLISH)
+    with ledger.database.read() as sql:
+        (kept,) = sql.execute("SELECT value FROM meta WHERE key LIKE 'noise:%'").fetchone()
+        assert read_noise(sql, "latin").chunks == len(ENGLISH)
+    assert json.loads(kept)["version"] == 9
+    assert json.loads(kept)["scripts"]["latin"].keys() == {"shares", "floor", "part", "spread"}
+
+
 def test_small_memory_teaches_nothing(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
     assert calibrated(ledger, meaning, *ENGLISH[:9]) == {}
     with ledger.database.read() as sql:

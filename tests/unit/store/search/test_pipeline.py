@@ -281,6 +281,28 @@ def test_pending_is_told(ledger: Ledger) -> None:
     assert answer.pending == pending
 
 
+def test_pending_is_of_the_snapshot_that_is_searched(ledger: Ledger, meaning: Meaning) -> None:
+    """Else a note that becomes searchable meanwhile would be neither found nor pending."""
+
+    class SavedMeanwhile(Meaning):
+        def knows_query(self, text: str) -> bool:
+            ledger.put(make_document("memory/new.md", "the garden was watered\n"))
+            return False
+
+    def pending() -> list[Pending]:
+        with ledger.database.read() as sql:
+            is_there = sql.execute("SELECT 1 FROM documents WHERE path = 'memory/new.md'").fetchone()
+        return [] if is_there else [Pending("home", "memory/new.md", "text")]
+
+    put_notes(ledger, meaning)
+    late = SavedMeanwhile(ledger)
+    late.vectors = meaning.vectors
+    answer = search(SearchQuery("garden", TODAY), PLAIN, ledger.database, late, pending)
+    assert paths(answer) == ["memory/projects.md"]
+    assert [entry.path for entry in answer.pending] == ["memory/new.md"]
+    assert pending() == []
+
+
 # -- one leg --------------------------------------------------------------------------------------------------
 
 

@@ -151,7 +151,7 @@ def test_where_nothing_is_returned_the_remedy_is_a_min_score(ledger: Ledger) -> 
     ledger.database.remember(f"noise:{generation.fingerprint}", measured)
     finding = solve(open_case(ledger, "boat sail", "5.md", replace(PLAIN, abstain=0.95), meaning=meaning))
     assert finding.verdict == "abstained"
-    assert "less than search.abstain 0.95" in finding.explanation
+    assert "less than 0.95 (search.abstain)" in finding.explanation
     assert any(remedy.keys() == {"min_score"} for remedy in changes(finding))
 
 
