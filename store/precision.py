@@ -17,6 +17,7 @@ Small: TypeAlias = NDArray[np.int8]
 
 PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "int8")
 _MOST: Final = 127
+_LEAST: Final = float(np.finfo(np.float32).tiny) * _MOST  # of what is smaller no step can be told from nothing
 _LENGTH_TOLERANCE: Final = 1e-3  # of a vector of length 1, in float32
 
 
@@ -30,7 +31,7 @@ def shrink(vectors: Vectors | Small) -> Small:
 def scales(vectors: Vectors | Small) -> Vectors:
     """What one step of a row's 8 bits stands for."""
     largest = np.abs(vectors).max(axis=1, initial=0.0)
-    return np.where(largest > 0, largest, 1).astype(np.float32) / np.float32(_MOST)
+    return np.where(largest >= _LEAST, largest, 1).astype(np.float32) / np.float32(_MOST)
 
 
 def enlarge(small: Small) -> Vectors:

@@ -52,3 +52,8 @@ def test_nothing_is_kept_of_no_vectors() -> None:
 
 def test_vector_of_nothing_survives() -> None:
     assert enlarge(shrink(np.zeros((1, 4), np.float32))).tolist() == [[0, 0, 0, 0]]
+
+
+def test_numbers_too_small_to_have_steps_are_nothing() -> None:
+    """The least that float32 knows: a step of 127 to it cannot be told from zero, by which nothing can be divided."""
+    assert shrink(np.array([[1e-45, 0], [0, 0]], np.float32)).tolist() == [[0, 0], [0, 0]]
