@@ -6,14 +6,12 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import TypeVar
 
 from memoryd.store.cancellation import check_cancelled
+from memoryd.store.companions import Companions
 from memoryd.store.database import Database
 from memoryd.store.errors import Cancelled, MemorydError
 from memoryd.store.generations import Pending
@@ -49,9 +47,7 @@ from memoryd.store.search.visibility import Visible, find_visible
 # them. They are the ones that move to another thread, for they are done first: nothing waits for a thread to wake.
 BESIDE = ("words", "trigram")
 _READ_BESIDE = 12  # chunks that will most likely be looked at: they are read while the query is embedded
-_BESIDE = ThreadPoolExecutor(4, thread_name_prefix="memoryd-words")
-
-Result = TypeVar("Result")
+_COMPANIONS = Companions("memoryd-words")
 
 
 def search(
@@ -88,7 +84,7 @@ def search(
         if by_meaning:
             imagined = hyde.text if hyde else None
             known = imagined is None and semantics.knows_query(query.text)
-            with _beside(bring) as coming:
+            with _COMPANIONS.beside(bring) as coming:
                 try:
                     with watch.stage("embed"):
                         vector = query_vector(query.text, imagined, settings.hyde.mode, semantics)
@@ -216,17 +212,6 @@ def _bring_keywords(
     read = weigh_passages(read_chunks(sql, nlargest(_READ_BESIDE, worth, worth.__getitem__)), words)
     missing = as_typed(missing_words(sql, keywords.without(FUNCTION_WORDS), visible), query.text)
     return _Brought(script, noise, legs, words, held, occasion, tuple(missing), read, pending())
-
-
-@contextmanager
-def _beside(work: Callable[[], Result]) -> Iterator[Future[Result]]:
-    """Work on another thread, in this context: what is cancelled is not begun. It has ended when the block ends, for a
-    connection is lent to it."""
-    coming = _BESIDE.submit(copy_context().run, work)
-    try:
-        yield coming
-    finally:
-        wait((coming,))
 
 
 class _Stopwatch:
