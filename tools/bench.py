@@ -310,7 +310,7 @@ def measure_search(daemon: Daemon, model: Path, queries: list[str]) -> dict[str,
         embedded += bare.embed_queries(block)
         for query in block:
             began = time.perf_counter()
-            answer = daemon.client.call("search", {"query": query, "explain": True})
+            answer = daemon.client.call("search", {"query": query, "min_score": 0, "explain": True})
             searched.append((time.perf_counter() - began) * 1000)
             for stage, ms in with_rest(answer["timings_ms"], searched[-1]).items():
                 stages.setdefault(stage, []).append(ms)

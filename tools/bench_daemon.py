@@ -20,6 +20,7 @@ from memoryd.store.errors import MemorydError
 
 MEMORYD = Path(sys.executable).with_name("memoryd")
 PATIENCE = 1800.0  # seconds
+LOOK_S = 0.02  # between two questions whether it answers by now: more of them would hold up what they wait for
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -71,7 +72,7 @@ class Daemon:
             except MemorydError:
                 if self._process.poll() is not None:
                     raise ChildProcessError(f"memoryd run ended: {self.home.log.read_text()[-2000:]}") from None
-            time.sleep(0.002)
+            time.sleep(LOOK_S)
         raise TimeoutError("the daemon does not answer")
 
     @contextmanager

@@ -163,7 +163,7 @@ def _load(model: Path, setting: Setting) -> tuple[Callable[[list[str]], Any], Ca
 
         llama.PACK_TOKENS = setting.batch_tokens
         llama.FLASH_ATTENTION = int(setting.flash)
-        llama.FEW_TOKENS = 0  # a question, too, gets all the threads that the setting says
+        llama.threads_beside = lambda threads: threads  # a question, too, gets all that the setting says
         embedder = llama.LlamaEmbedder(model, threads=setting.threads, batch_tokens=max(512, setting.batch_tokens))
         return embedder.embed_documents, embedder.embed_query
     from llama_cpp import Llama

@@ -31,7 +31,6 @@ from memoryd.store.protocols import Vectors
 BATCH_TOKENS: Final = 512
 PACK_TOKENS: Final = 256  # tokens of several texts that share a pass; one long text may still fill the batch
 MOST_SEQUENCES: Final = 64  # texts per pass
-FEW_TOKENS: Final = 32  # of a question; its words are looked up on another core meanwhile
 PLAIN_TOKENS: Final = 63  # of a pass without flash attention, whose quick code takes 64 tokens at a time
 FLASH_ATTENTION: Final = 1
 
@@ -60,9 +59,7 @@ class LlamaEmbedder(InProcess):
         self._capacity = batch_tokens
         self._llama = load_llama()
         try:
-            self._threads = threads or default_threads()
-            self._few_threads = threads_beside(self._threads)
-            self._load(facts)
+            self._load(facts, threads or default_threads())
             parts = [hash_file(path), facts.pooling, query_prefix, document_prefix, text_version]
             if dimension and dimension != self._dimension:
                 parts.append(f"{self._cut(dimension)} numbers")
@@ -105,7 +102,7 @@ class LlamaEmbedder(InProcess):
         self._model, self._contexts = None, []
         free_model(model, *(context.handle for context in contexts))
 
-    def _load(self, facts: GgufFile) -> None:
+    def _load(self, facts: GgufFile, threads: int) -> None:
         llama = self._llama
         self._model = load_model(self._path, quantized=facts.quantized, hint=REINSTALL, mapped=False)
         self._tokenizer = LlamaTokenizer(
@@ -116,13 +113,16 @@ class LlamaEmbedder(InProcess):
         )
         self._dimension = int(llama.llama_model_n_embd_out(self._model))
         self._shown = self._dimension
-        for tokens, flash in ((min(PLAIN_TOKENS, self._capacity), 0), (self._capacity, FLASH_ATTENTION)):
+        # A few tokens are a question: its words are looked up on another core meanwhile.
+        few = min(PLAIN_TOKENS, self._capacity), threads_beside(threads), 0
+        many = self._capacity, threads, FLASH_ATTENTION
+        for tokens, cores, flash in (few, many):
             context = LlamaContext(
                 self._path,
                 self._model,
                 tokens=tokens,
                 sequences=min(MOST_SEQUENCES, tokens),  # llama.cpp aborts the process where there is room for more
-                threads=self._threads,
+                threads=cores,
                 pooling=facts.pooling,
                 flash=flash,
             )
@@ -152,10 +152,8 @@ class LlamaEmbedder(InProcess):
             raise EmbedderUnavailable("the embedder is closed", hint="Ask again once memoryd runs.")
 
     def _run_batch(self, sequences: Sequence[Tokens]) -> Vectors:
-        tokens = sum(map(len, sequences))
         plain, flash = self._contexts
-        context = plain if tokens <= PLAIN_TOKENS else flash
-        vectors = context.run(sequences, self._few_threads if tokens <= FEW_TOKENS else self._threads)
+        vectors = (plain if sum(map(len, sequences)) <= PLAIN_TOKENS else flash).run(sequences)
         try:
             return normalise(vectors)
         except ValueError:

@@ -34,7 +34,6 @@ class LlamaContext:
         llama = self._llama = load_llama()
         self._path = path
         self._sequences = sequences
-        self._threads = threads
         self._longest = 0
         self._words = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(model)))
         self._row = ctypes.c_float * int(llama.llama_model_n_embd_out(model))
@@ -67,13 +66,12 @@ class LlamaContext:
         else:
             self._llama.llama_set_abort_callback(self.handle, self._never, None)
 
-    def run(self, texts: Sequence[Tokens], threads: int) -> Vectors:
+    def run(self, texts: Sequence[Tokens]) -> Vectors:
         """A row for each, as the model gives it. Raises ``LetGo``."""
         forget_complaints()
         if self._memory:
             self._llama.llama_memory_clear(self._memory, True)
         batch = self._batch.fill(texts)
-        self._use_threads(threads)
         status = self._run(self.handle, batch)
         if status == _ABORTED:
             raise LetGo
@@ -85,11 +83,6 @@ class LlamaContext:
             self._longest = batch.n_tokens
             self._release_logits()
         return np.stack([self._pooled(sequence) for sequence in range(len(texts))])
-
-    def _use_threads(self, threads: int) -> None:
-        if threads != self._threads:
-            self._llama.llama_set_n_threads(self.handle, threads, threads)
-            self._threads = threads
 
     def _release_logits(self) -> None:
         """Give back the table of every token by every word that llama.cpp clears and an encoder never fills.
