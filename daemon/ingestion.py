@@ -18,6 +18,7 @@ from memoryd.jobs.ingest.aging import Uses, age_facts
 from memoryd.jobs.ingest.asking import Asking, AskSettings
 from memoryd.jobs.ingest.fact import Fact
 from memoryd.jobs.ingest.folder import FactFolder, fact_path
+from memoryd.jobs.ingest.forgetting import forget_facts
 from memoryd.jobs.ingest.run import IngestRun, Report, RunSettings
 from memoryd.jobs.llm.absent import AbsentModel
 from memoryd.jobs.retry import unforeseen
@@ -164,9 +165,7 @@ class Ingestion:
 
     def forget(self, facts: Sequence[Fact]) -> None:
         """Remove facts for good: their statements are not stored again from these files."""
-        self.answers().dismiss((fact.id, "") for fact in facts)
-        for fact in facts:
-            self.folder.remove(fact)
+        forget_facts(self.folder, self.answers(), facts)
         self._engine.index_files(FACTS, [fact_path(fact) for fact in facts])
 
     def note_hits(self, hits: Sequence[Hit]) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from memoryd.jobs.ingest.fact import Fact
 from memoryd.jobs.ingest.folder import FactFolder, fact_path
+from memoryd.jobs.ingest.forgetting import write_facts
 from memoryd.store.answers import Answers
 from memoryd.store.lifespans import LIFESPANS
 
@@ -50,7 +51,7 @@ def age_facts(folder: FactFolder, answers: Answers, used: dict[str, float], now:
         at = used.get(fact.id)
         if at is not None and _is_refreshed(fact, at):
             fact = replace(fact, used=at)
-            folder.write(fact)
+            write_facts(folder, answers, [fact])
             refreshed += 1
             paths.append(fact_path(fact))
         if fact.expired(now):

@@ -14,6 +14,7 @@ from memoryd.jobs.ingest.asking import Asking, estimate_question
 from memoryd.jobs.ingest.duplicates import Embed, Known
 from memoryd.jobs.ingest.fact import Fact
 from memoryd.jobs.ingest.folder import FactFolder, fact_path
+from memoryd.jobs.ingest.forgetting import forgotten, write_facts
 from memoryd.jobs.ingest.grounding import keep_grounded
 from memoryd.jobs.ingest.pieces import Piece, split_pieces
 from memoryd.jobs.ingest.plan import Place, Plan, plan_file, supersede, wanted_facts
@@ -192,13 +193,12 @@ class IngestRun:
 
     def _finish_forgetting(self, facts: dict[str, Fact], *, dry: bool) -> dict[str, Fact]:
         """Without the facts that are forgotten, and whose files a crash has left behind."""
-        dismissed = self._answers.dismissed()
-        left = [fact for fact in facts.values() if (fact.id, "") in dismissed]
+        left = {fact.id: fact for fact in forgotten(self._answers, facts.values())}
         if left and not dry:
-            for fact in left:
+            for fact in left.values():
                 self._folder.remove(fact)
-            self._on_written([fact_path(fact) for fact in left])
-        return {identity: fact for identity, fact in facts.items() if (identity, "") not in dismissed}
+            self._on_written([fact_path(fact) for fact in left.values()])
+        return {identity: fact for identity, fact in facts.items() if identity not in left}
 
     def _drop_gone(self, sources: Sources, facts: dict[str, dict[str, Fact]], *, dry: bool) -> None:
         now = self._now()
@@ -213,8 +213,7 @@ class IngestRun:
             self._write(gone)
 
     def _write(self, facts: Sequence[Fact]) -> None:
-        for fact in facts:
-            self._folder.write(fact)
+        write_facts(self._folder, self._answers, facts)
         if facts:
             self._on_written([fact_path(fact) for fact in facts])
 

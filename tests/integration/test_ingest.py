@@ -206,6 +206,26 @@ def test_forgotten_fact_does_not_come_back(memory: Memory) -> None:
             methods.show({"id": fact["id"]})
 
 
+def test_fact_that_is_forgotten_during_a_run_does_not_come_back(memory: Memory, server: ChatServer) -> None:
+    with memory.running():
+        ingest(memory)
+        methods = IngestMethods(memory.live)
+        fact = facts(memory)["The boats are counted at noon by Ida."]
+
+        def forget_meanwhile(body: dict[str, Any]) -> str:
+            methods.forget({"id": [fact["id"]]})  # the run has read it already, and would write that it is superseded
+            return write_down(body)
+
+        server.rule = forget_meanwhile
+        memory.write("AGENTS.md", BOATS.replace("noon", "dawn"))
+        again = ingest(memory)
+        assert (again["asked"], again["error"]) == (1, None)
+        kept = facts(memory, superseded=True)
+        assert "The boats are counted at dawn by Ida." in kept
+        assert fact["text"] not in kept
+        assert fact["text"] not in [hit["snippet"] for hit in memory.search("boats counted", source="facts")["results"]]
+
+
 def test_dry_run_tells_the_cost_and_what_is_known_and_asks_nobody(memory: Memory, server: ChatServer) -> None:
     with memory.running():
         plan = ingest(memory, dry_run=True)
