@@ -32,6 +32,8 @@ SIZES = (1_000, 10_000, 100_000)
 KINDS_AT = 10_000  # chunks of the memory in which every kind of query is asked
 FOOTPRINT_AT = 10_000  # and of which start and memory are judged
 BLOCK = 10  # queries between two turns of the bare embedding
+REST_S = 0.05  # before each, where they are asked as people and agents do: one now, another later
+RESTED = 60
 WARM_UP = 20
 KEYWORDS_ALONE = {"weights": {"vector": 0}}
 MOST_TIMES = {10_000: 3, 100_000: 5, 1_000_000: 10}  # the bare embedding
@@ -96,6 +98,7 @@ def _measure_size(memory: Memory, queries: int, cache: Path, bare: BareQueries, 
                 daemon.client.call("search", {**ask, "cached": False})
             asked = list(kinds) if memory.wanted == KINDS_AT else [NATURAL, CJK]
             searched = {kind: measure_kind(daemon, bare, kinds[kind]) for kind in asked}
+            rested = measure_rested(daemon, bare, _make_queries(RESTED, seed=17)[NATURAL])
             others = _make_queries(queries, seed=16)  # of those above FTS5's answers may be kept
             alone = {kind: _ask_keywords(daemon, others[kind]) for kind in (NATURAL, CJK)}
             time.sleep(idle_s)
@@ -110,6 +113,7 @@ def _measure_size(memory: Memory, queries: int, cache: Path, bare: BareQueries, 
         "index": index,
         "start_s": {"keyword": first, "hybrid": whole},
         "kinds": searched,
+        "rested": rested,
         "keywords_ms": alone,
         "limits": limits,
         "memory_mb": held,
@@ -149,6 +153,22 @@ def measure_kind(daemon: Daemon, bare: BareQueries, asks: Sequence[Ask]) -> dict
         "ratio": median(searched) / median(embedded),
         "cpu_ms": cpu * 1000 / len(asks),
     }
+
+
+def measure_rested(daemon: Daemon, bare: BareQueries, asks: Sequence[Ask]) -> dict[str, Any]:
+    """A search after a rest, and after one the bare embedding of the same query, with as many threads as are quickest
+    then: they sleep as well."""
+    embedded: list[list[float]] = []
+    searched: list[float] = []
+    for ask in asks:
+        embedded.append(bare.embed_after(REST_S, ask["query"]))
+        time.sleep(REST_S)
+        began = time.perf_counter()
+        daemon.client.call("search", {**ask, "cached": False})
+        searched.append((time.perf_counter() - began) * 1000)
+    quickest = min(zip(*embedded, strict=True), key=median)
+    ratio = median(searched) / median(quickest)
+    return {"rest_s": REST_S, "bare_ms": spread(quickest), "search_ms": spread(searched), "ratio": ratio}
 
 
 def _ask_keywords(daemon: Daemon, asks: Sequence[Ask]) -> dict[str, float]:

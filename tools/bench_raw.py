@@ -152,6 +152,14 @@ class BareQueries:
         """Milliseconds that each took, one by one."""
         return min((raw.embed_queries(texts) for raw in self._raws), key=median)
 
+    def embed_after(self, rest_s: float, text: str) -> list[float]:
+        """Milliseconds that a query takes each of them after a rest."""
+        took = []
+        for raw in self._raws:
+            time.sleep(rest_s)
+            took += raw.embed_queries([text])
+        return took
+
     def close(self) -> None:
         for raw in self._raws:
             raw.close()

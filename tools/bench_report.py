@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bench_ratios import CJK, NATURAL
@@ -176,6 +177,14 @@ def _stages(measured: dict[str, Any]) -> str:
     return ", ".join(f"{stage} {times['p50']:.0f}" for stage, times in measured["stages_ms"].items())
 
 
+def _rested(rows: list[dict[str, Any]], line: Callable[[str, list[str]], Row]) -> list[Row]:
+    return [
+        line(f"bare, each after {rows[0]['rest_s'] * 1000:.0f} ms of rest", [_both(row["bare_ms"]) for row in rows]),
+        line("search, each after a rest", [_both(row["search_ms"]) for row in rows]),
+        line("  beside a bare embedding", [f"{row['ratio']:.1f} ×" for row in rows]),
+    ]
+
+
 def _growth(growth: dict[str, Any]) -> list[Row]:
     """A column a size."""
     rows = list(growth.values())
@@ -195,6 +204,7 @@ def _growth(growth: dict[str, Any]) -> list[Row]:
         line("bare query embedding, p50 / p95 ms", [_both(each["bare_ms"]) for each in found]),
         line("search, p50 / p95 ms", [_both(each["search_ms"]) for each in found]),
         line("  beside a bare embedding", [f"{each['ratio']:.1f} ×" for each in found]),
+        *_rested([row["rested"] for row in rows], line),
         *(
             line(f"  {stage}", [_both(each["stages_ms"][stage]) for each in found])
             for stage in found[0]["stages_ms"]
