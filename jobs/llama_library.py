@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import re
 import threading
 from collections import deque
 from pathlib import Path
@@ -15,6 +16,8 @@ from memoryd.store.errors import ModelCorrupt
 
 _WARNING: Final = 3  # ggml's log levels; 2 is information
 _ERROR: Final = 4
+
+_CPUINFO: Final = Path("/proc/cpuinfo")
 
 _complaints: deque[str] = deque(maxlen=8)
 _loading = threading.Lock()  # an embedder and a language model may be the first at the same time
@@ -104,8 +107,23 @@ def default_threads() -> int:
 
 
 def threads_beside(threads: int) -> int:
-    """Of so many threads those that leave a core to something else."""
-    return max(1, min(threads, len(os.sched_getaffinity(0)) - 1))
+    """Of so many threads those for a question, which leave a core to its words."""
+    return _threads_beside(threads, len(os.sched_getaffinity(0)), virtual=is_virtual(_CPUINFO))
+
+
+def _threads_beside(threads: int, cores: int, *, virtual: bool) -> int:
+    """On a virtual machine one: the others sleep between two questions, and Linux wakes them on the core of the first
+    (``store.companions``). There two threads take five times as long as one."""
+    return 1 if virtual else max(1, min(threads, cores - 1))
+
+
+def is_virtual(cpuinfo: Path) -> bool:
+    """Whether this is a virtual machine, as far as x86 tells; of others it is not known."""
+    try:
+        told = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return re.search(r"^flags\b.*\bhypervisor\b", told, re.MULTILINE) is not None
 
 
 def system_info() -> str:
