@@ -6,9 +6,11 @@ degraded; meanwhile the other steps go on, and nothing grows without end.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -20,7 +22,7 @@ from memoryd.store.database import Database
 from memoryd.store.errors import MemorydError, StoreUnavailable
 from memoryd.store.failpoints import failpoint
 from memoryd.store.generations import Generations
-from memoryd.store.keywords import TABLES, count_segments, index_state, merge_segments
+from memoryd.store.keywords import TABLES, count_pages, count_segments, index_state, merge_segments
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.space import log_bytes
 
@@ -32,6 +34,7 @@ _LOG_BYTES = 64 * 2**20  # a write-ahead log this long is folded back at once
 _IDLE_SHARE = 0.5  # of the ledger's file that holds nothing: it is shortened at once
 _DEAD_SHARE = 0.25  # of the chunks, written since the keyword indexes were merged: as many lie dead in them
 _LEAST_DEAD = 50
+_LEAST_DEAD_PAGES = 50  # of 4 KB
 _MERGE_PAGES = 500  # in one transaction: tens of milliseconds
 _OVERGROWN = 2.0  # backlog at which vectors that cannot be compacted are written anew
 _TOO_MUCH = 8.0  # backlog at which no more are written
@@ -39,7 +42,23 @@ _TOO_MUCH = 8.0  # backlog at which no more are written
 _LEAST_LEFT = 2**20  # bytes of either, and
 _GROWN = 0.1  # of what LanceDB took when it was compacted
 _IDLE_LEFT = 0.03  # of the ledger's file, beyond what was idle after the last run
-_MERGED_KEY = "keywords_merged_to"  # in meta: the last chunk when the keyword indexes were merged
+_MERGED_KEY = "keywords_merged"  # in meta: the keyword indexes when they were merged last
+
+
+class Keywords(NamedTuple):
+    """The keyword indexes at some moment."""
+
+    chunks: int = 0
+    last: int = 0  # the chunk that was written last, mostly
+    pages: int = 0
+
+    def is_worth_merging(self, before: Keywords) -> bool:
+        """``before``: when they were merged last."""
+        if abs(self.last - before.last) >= max(_LEAST_DEAD, _DEAD_SHARE * self.chunks):
+            return True
+        # Ids of what is gone are given again: what came and went since is told by the room that it still takes.
+        needed = before.pages * self.chunks / max(1, before.chunks)
+        return self.pages >= needed + max(_LEAST_DEAD_PAGES, _DEAD_SHARE * needed)
 
 
 class Upkeep:
@@ -176,10 +195,8 @@ class Upkeep:
 
     def _merge_keywords(self) -> dict[str, int]:
         """Merge the keyword indexes once enough of them is dead, in steps between which others may write."""
-        with self._database.read() as sql:
-            count, last = sql.execute("SELECT count(*), coalesce(max(id), 0) FROM chunks").fetchone()
-            row = sql.execute("SELECT value FROM meta WHERE key = ?", (_MERGED_KEY,)).fetchone()
-        if abs(last - (int(row[0]) if row else 0)) < max(_LEAST_DEAD, _DEAD_SHARE * count):
+        now, before = self._keywords(), self._keywords_merged()
+        if not now.is_worth_merging(before):
             return {}
         for table in TABLES:
             pages = -_MERGE_PAGES
@@ -190,8 +207,19 @@ class Upkeep:
                 with self._database.write() as sql:
                     more = count_segments(sql, table) > 1 and merge_segments(sql, table, pages)
                 pages = _MERGE_PAGES
-        self._database.remember(_MERGED_KEY, str(last))
-        return {"keywords_merged": count}
+        self._database.remember(_MERGED_KEY, json.dumps(self._keywords()))
+        return {"keywords_merged": now.chunks}
+
+    def _keywords(self) -> Keywords:
+        with self._database.read() as sql:
+            chunks, last = sql.execute("SELECT count(*), coalesce(max(id), 0) FROM chunks").fetchone()
+            return Keywords(chunks, last, sum(count_pages(sql, table) for table in TABLES))
+
+    def _keywords_merged(self) -> Keywords:
+        """As they were when they were merged last."""
+        with self._database.read() as sql:
+            row = sql.execute("SELECT value FROM meta WHERE key = ?", (_MERGED_KEY,)).fetchone()
+        return Keywords(*json.loads(row[0])) if row else Keywords()
 
     def _log_bytes(self) -> int:
         return max(log_bytes(self._database.path), log_bytes(self._cache.path))

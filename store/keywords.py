@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from memoryd.store.varints import read_varints
@@ -24,6 +25,7 @@ _OPTIONS = {
     "chunk_words": "tokenize = 'porter unicode61 remove_diacritics 2'",
 }
 TABLES = tuple(_VIEWS)
+_COOKIE = 4  # bytes that FTS5's record of an index begins with
 _ENDINGS = ("", "e", "s", "ed", "es", "ing", "ly")
 
 
@@ -95,6 +97,22 @@ def index_state(sql: sqlite3.Connection, table: str = TABLES[0]) -> bytes:
     """FTS5's own record of how an index lies: another one after every write to it."""
     row = sql.execute(f"SELECT block FROM {table}_data WHERE id = 10").fetchone()  # noqa: S608 - ours
     return bytes(row[0]) if row and row[0] else b""  # damage may take it
+
+
+def count_pages(sql: sqlite3.Connection, table: str) -> int:
+    """In how many pages its words lie, the deleted ones too; 0 where that is damaged, which others find out."""
+    record = read_varints(index_state(sql, table)[_COOKIE:])
+    pages = 0
+    try:
+        levels, _segments, _written = islice(record, 3)
+        for _level in range(levels):
+            _merging, segments = islice(record, 2)
+            for _segment in range(segments):
+                _id, first, last = islice(record, 3)
+                pages += last - first + 1 if last else 0
+    except ValueError:  # it ends too soon
+        return 0
+    return pages
 
 
 def merge_segments(sql: sqlite3.Connection, table: str, pages: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from memoryd.jobs.maintain import Upkeep
 from memoryd.store.cache import SqliteCache
+from memoryd.store.keywords import TABLES, count_pages
 from tests.support.clock import SetClock
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, open_ledger
@@ -86,3 +88,37 @@ def test_cache_is_held_against_the_passages_once_a_day_all_the_same(
     ledger.put(make_document("a.md", "one\n"))
     runs = (lambda: keep_unused(cache), lambda: clock.move(DAY))
     assert drop(ledger, cache, *runs) == [0, 0, UNUSED - 512]
+
+
+def wordy(name: str) -> str:
+    """Words that nothing else has: pages of the keyword indexes."""
+    return " ".join(hashlib.blake2b(f"{name} {number}".encode()).hexdigest()[:12] for number in range(500))
+
+
+def test_words_of_what_came_and_went_between_two_runs_are_not_kept(ledger: Ledger, cache: SqliteCache) -> None:
+    """Its chunks' ids are given again, so no id tells of it."""
+    upkeep = Upkeep(
+        ledger.database,
+        cast("Any", NoVectors()),
+        ledger.generations,
+        cache,
+        shared_cache=False,
+        stopping=lambda: False,
+    )
+
+    def pages() -> int:
+        with ledger.database.read() as sql:
+            return sum(count_pages(sql, table) for table in TABLES)
+
+    ledger.put(*(make_document(f"{number}.md", wordy(f"kept {number}")) for number in range(60)))
+    assert upkeep.run()["keywords_merged"] == 60
+    merged = pages()
+    for round_ in range(3):
+        passing = [f"passing-{number}.md" for number in range(40)]
+        ledger.put(*(make_document(path, wordy(f"{round_} {path}")) for path in passing))
+        for path in passing:
+            ledger.documents.forget("home", path, ledger.clock())
+    assert pages() > 1.5 * merged
+    assert upkeep.run()["keywords_merged"] == 60
+    assert pages() <= 1.05 * merged
+    assert "keywords_merged" not in upkeep.run()

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.store.keywords import TABLES, KeywordFaults, find_faults, is_sound, repair_keywords
+from memoryd.store.keywords import (
+    TABLES,
+    KeywordFaults,
+    count_pages,
+    find_faults,
+    is_sound,
+    merge_segments,
+    repair_keywords,
+)
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, open_ledger
 
@@ -90,3 +98,32 @@ def _forget(sql: sqlite3.Connection, table: str, row: int) -> None:
 def _give_other_words(sql: sqlite3.Connection, table: str, row: int, text: str) -> None:
     _forget(sql, table, row)
     sql.execute(f"INSERT INTO {table} (rowid, heading, text) VALUES (?, 'heading', ?)", (row, text))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_pages_are_counted_as_they_lie(ledger: Ledger, table: str) -> None:
+    """FTS5's record says so; its table has each page as a row, and so has what it finds them by."""
+
+    def told_and_lying() -> tuple[int, int]:
+        with ledger.database.write() as sql:
+            lying = sql.execute(f"SELECT count(*) FROM {table}_data WHERE id >> 37 > 0 AND id & (1 << 36) = 0")
+            return count_pages(sql, table), int(lying.fetchone()[0])
+
+    for number in range(20):
+        ledger.put(make_document(f"memory/{number}.md", " ".join(f"w{number * 997 + n:05d}" for n in range(997))))
+        told, lying = told_and_lying()
+        assert told == lying > 0
+    with ledger.database.write() as sql:
+        while merge_segments(sql, table, -100):
+            pass
+    told, lying = told_and_lying()
+    assert told == lying > 1
+
+
+@pytest.mark.parametrize("record", [b"", b"\0\0\0\0", b"\0\0\0\0\x83", b"\0\0\0\0\x05\x01\x01\x00\x02\x01"])
+def test_of_a_damaged_record_no_pages_are_told(ledger: Ledger, record: bytes) -> None:
+    with ledger.database.write() as sql:
+        sql.execute("UPDATE chunk_words_data SET block = ? WHERE id = 10", (record,))
+        assert count_pages(sql, "chunk_words") == 0
+        sql.execute("ROLLBACK")
+        sql.execute("BEGIN")
