@@ -204,7 +204,6 @@ def _growth(growth: dict[str, Any]) -> list[Row]:
         line("bare query embedding, p50 / p95 ms", [_both(each["bare_ms"]) for each in found]),
         line("search, p50 / p95 ms", [_both(each["search_ms"]) for each in found]),
         line("  beside a bare embedding", [f"{each['ratio']:.1f} ×" for each in found]),
-        *_rested([row["rested"] for row in rows], line),
         *(
             line(f"  {stage}", [_both(each["stages_ms"][stage]) for each in found])
             for stage in found[0]["stages_ms"]
