@@ -50,9 +50,8 @@ def cache(tmp_path: Path, clock: SetClock) -> Iterator[SqliteCache]:
     opened.close()
 
 
-def drop(ledger: Ledger, cache: SqliteCache, *runs: object) -> list[int]:
-    """What each run of one upkeep drops; what is called stands between two of them."""
-    upkeep = Upkeep(
+def upkeep_of(ledger: Ledger, cache: SqliteCache) -> Upkeep:
+    return Upkeep(
         ledger.database,
         cast("Any", NoVectors()),
         ledger.generations,
@@ -60,6 +59,11 @@ def drop(ledger: Ledger, cache: SqliteCache, *runs: object) -> list[int]:
         shared_cache=False,
         stopping=lambda: False,
     )
+
+
+def drop(ledger: Ledger, cache: SqliteCache, *runs: object) -> list[int]:
+    """What each run of one upkeep drops; what is called stands between two of them."""
+    upkeep = upkeep_of(ledger, cache)
     dropped = []
     for between in (None, *runs):
         if callable(between):
@@ -97,14 +101,7 @@ def wordy(name: str) -> str:
 
 def test_words_of_what_came_and_went_between_two_runs_are_not_kept(ledger: Ledger, cache: SqliteCache) -> None:
     """Its chunks' ids are given again, so no id tells of it."""
-    upkeep = Upkeep(
-        ledger.database,
-        cast("Any", NoVectors()),
-        ledger.generations,
-        cache,
-        shared_cache=False,
-        stopping=lambda: False,
-    )
+    upkeep = upkeep_of(ledger, cache)
 
     def pages() -> int:
         with ledger.database.read() as sql:
