@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from memoryd.jobs.native_thread import name_thread
+from memoryd.store.native_thread import name_thread
 
 _MOUNTS: Final = "/proc/self/mountinfo"
 _NONBLOCK_CLOEXEC: Final = os.O_NONBLOCK | os.O_CLOEXEC

@@ -15,7 +15,7 @@ from memoryd.jobs.embed import Embedded
 from memoryd.jobs.index_text import index_texts
 from memoryd.jobs.index_transcript import index_transcript
 from memoryd.jobs.meaning import Meaning
-from memoryd.jobs.native_thread import give_way
+from memoryd.store.native_thread import give_way
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors

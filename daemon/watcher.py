@@ -23,7 +23,7 @@ from watchdog.observers.inotify import InotifyObserver
 
 from memoryd.daemon.debounce import Debounce
 from memoryd.daemon.ground import Ground
-from memoryd.jobs.native_thread import name_thread
+from memoryd.store.native_thread import name_thread
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.errors import MemorydError
 

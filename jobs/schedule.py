@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from memoryd.jobs.native_thread import name_thread
+from memoryd.store.native_thread import name_thread
 from memoryd.store.errors import MemorydError
 from memoryd.store.protocols import Clock
 

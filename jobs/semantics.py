@@ -15,7 +15,7 @@ from memoryd.jobs.embedders.sleeper import Nap
 from memoryd.jobs.heal import Healer
 from memoryd.jobs.lineup import Lineup
 from memoryd.jobs.meaning import Absence, Choice, Meaning, Models
-from memoryd.jobs.native_thread import name_thread
+from memoryd.store.native_thread import name_thread
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.jobs.semantics_status import SemanticsStatus, Switching
 from memoryd.jobs.vector_tables import VectorTables

@@ -12,7 +12,7 @@ from typing import Final
 
 from memoryd.jobs.garbage import clear_up
 from memoryd.jobs.native_memory import release_code, trim_heap
-from memoryd.jobs.native_thread import name_thread
+from memoryd.store.native_thread import name_thread
 
 QUIET_S: Final = 10.0  # without a job, and the burst is over
 _LIBRARIES: Final = ("/lancedb/", "/pyarrow/")  # by their folders; the others are at work in every search

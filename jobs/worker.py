@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from memoryd.jobs.interrupted import Interrupted
-from memoryd.jobs.native_thread import name_thread
+from memoryd.store.native_thread import name_thread
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.store.errors import (
     FileUnreadable,

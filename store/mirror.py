@@ -2,13 +2,16 @@
 
 Of 35,000 rows float32 takes 54 MB and numpy 5 ms, float16 27 MB and 2.5 ms, int8 13 MB and 1 ms: so int8 is searched,
 and every row that it cannot rule out, by the bound of its error, is compared in float32. The answer is float32's.
-Of more rows than ``EXACT_ROWS`` only those are compared whose sketches are most like the query's (``sketches``).
+Of more rows than ``EXACT_ROWS`` only those are compared whose sketches are most like the query's (``sketches``). Beyond
+``CELL_ROWS`` sketches lie in cells, of which a query looks at a part: they are put there on a thread of its own, and
+until that is done a query looks at all of them.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -18,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryd.store.kernels import products
+from memoryd.store.native_thread import give_way, name_thread
 from memoryd.store.precision import Precision, Small, enlarge, restore, scales, shrink, steps
 from memoryd.store.protocols import Match, Vectors
 from memoryd.store.row_file import RowFile
-from memoryd.store.sketches import Sketches
+from memoryd.store.sketches import Cells, Directions, Sketches, sample_size
 
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
@@ -32,11 +36,15 @@ _FIRST_PART = 24  # or one in so many, while that is less
 _FIRST_ROWS = 1024
 _ALIKE_A_MATCH = 12  # at least, for each match that is wanted
 _ALIKE_OF = 400  # rows, one at least: the more there are, the more are as alike as the nearest
+CELL_ROWS = 200_000
+PART = 0.2  # of the cells that a query looks at, if it may see all rows
+_NICE = 10  # nobody waits for rows to be put into cells
 _MOST_ALIKE = 60_000  # rows that are asked for by their sketches, however few of them a query may see
 _ENOUGH = 0.5  # of the rows that are wanted
 _SAMPLE = 10_000  # rows that tell well enough which way vectors point
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one
+_FEW_LATE = 256  # rows: so many are put into cells while queries wait
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
 _PORTION = 8192  # rows that are compared in float32 at once
 
@@ -53,21 +61,28 @@ class Mirror:
         precision: Precision = "float32",
         *,
         folder: Path | None = None,
-        capacity: int = _FIRST_ROWS,
+        capacity: int = 0,
         exact_rows: int = EXACT_ROWS,
         alike: int = ALIKE,
+        cell_rows: int = CELL_ROWS,
+        part: float = PART,
     ) -> None:
-        """``folder``: where vectors are kept as they were written, if that is in float32; None: in memory."""
+        """``folder``: where vectors are kept as they were written, if that is in float32; None: in memory.
+        ``capacity``: rows that are about to come.
+        """
         self._lock = threading.Lock()
         self._exact_rows, self._alike = exact_rows, alike
+        self._cell_rows, self._part = cell_rows, part
         self._rows: dict[int, int] = {}  # passage id -> row
         self._places: dict[int, int] = {}  # document -> its place in a list of all that there ever were
+        self._awaited = capacity
         capacity = max(capacity, _FIRST_ROWS)
         self._ids: NDArray[np.int64] = np.empty(capacity, np.int64)
         self._documents: NDArray[np.int32] = np.empty(capacity, np.int32)  # their places
         self._small: Small = np.empty((capacity, dimension), np.int8)
         self._scales: Vectors = np.empty(capacity, np.float32)
-        self._sketches: Sketches | None = None  # None while every row is compared
+        self._sketches: Sketches | Cells | None = None  # None while every row is compared
+        self._late: set[int] | None = None  # rows that were written while all are put into cells; None: they are not
         # Of vectors that are kept in 8 bits these are all there is; of others, how far away the vector is, and itself.
         is_whole = precision == "float32"
         self._errors: Vectors | None = np.empty(capacity, np.float32) if is_whole else None
@@ -92,7 +107,8 @@ class Mirror:
             errors = np.sqrt(np.einsum("ij,ij->i", lost, lost))
         if self._sketches is None and len(self._rows) + len(ids) > self._exact_rows:
             self._sketch_all(small)
-        sketches = self._sketches.sketch(small) if self._sketches else None
+        held = self._sketches
+        sketches = held.directions.sketch(small) if held else None
         with self._lock:
             rows = np.array([self._rows.setdefault(identity, len(self._rows)) for identity in ids], np.int64)
             self._reserve(len(self._rows))
@@ -102,9 +118,17 @@ class Mirror:
             if self._errors is not None:
                 self._errors[rows] = errors
             if self._sketches and sketches is not None:
+                if self._sketches is not held:  # cells came into use a moment ago
+                    sketches = self._sketches.directions.sketch(small)
                 self._sketches.write(rows, sketches)
+                if self._late is not None:
+                    self._late.update(rows.tolist())
             if self._whole is not None:
                 self._whole.write(rows, restore(vectors))
+            if not self._wants_cells():
+                return
+            self._late = set()
+        threading.Thread(target=_put_into_cells, args=[weakref.ref(self)], name="memoryd-cells", daemon=True).start()
 
     def delete(self, ids: Collection[int]) -> None:
         """Fill each hole with the last row, so that the matrix stays dense."""
@@ -123,7 +147,9 @@ class Mirror:
             if column is not None:
                 column[target] = column[source]
         if self._sketches:
-            self._sketches.write(np.array([target]), self._sketches.sketch(self._small[source][None]))
+            self._sketches.write(np.array([target]), self._sketches.directions.sketch(self._small[source][None]))
+            if self._late is not None:
+                self._late.add(target)
         if self._whole is not None:
             self._whole.write(np.array([target]), self._whole.take(np.array([source])))
 
@@ -143,12 +169,55 @@ class Mirror:
         """From now on rows have sketches: made before the lock is taken, for only who writes changes rows."""
         held = self._small[: len(self._rows)]
         step = max(1, (len(held) + len(new)) // _SAMPLE)
-        sketches = Sketches(np.concatenate([held[::step], new[::step]]))
+        sketches = Sketches(Directions(np.concatenate([held[::step], new[::step]])))
         for start in range(0, len(held), _PORTION):
             part = held[start : start + _PORTION]
-            sketches.write(np.arange(start, start + len(part)), sketches.sketch(part))
+            sketches.write(np.arange(start, start + len(part)), sketches.directions.sketch(part))
         with self._lock:
             self._sketches = sketches
+
+    # -- cells --------------------------------------------------------------------------------------------
+
+    @property
+    def in_cells(self) -> bool:
+        """Whether all rows are, and are not about to be put into others."""
+        return isinstance(self._sketches, Cells) and self._late is None
+
+    def _wants_cells(self) -> bool:
+        held = self._sketches
+        if held is None or self._late is not None or len(self._rows) < max(self._cell_rows, self._awaited):
+            return False
+        return not isinstance(held, Cells) or held.are_outgrown(len(self._rows))
+
+    def make_cells(self) -> Cells:
+        """Where they are is told by some of the rows. None is in them yet; what is written from now on is noted."""
+        with self._lock:
+            count, small = max(1, len(self._rows)), self._small
+            self._late = self._late or set()
+        sample = small[: count : max(1, count // sample_size(count))]
+        return Cells(Directions(sample[:: max(1, len(sample) // _SAMPLE)]), sample, count)
+
+    def put_into(self, cells: Cells, first: int) -> int | None:
+        """Put a portion of the rows from that one on into the cells, and tell where to go on.
+
+        After the last row those that were written meanwhile; when few of these are left the cells come into use, and
+        there is nothing to go on with.
+        """
+        with self._lock:
+            end = max(first, min(first + _PORTION, len(self._rows)))
+            rows = np.arange(first, end) if first < end else self._take_late()
+            small = self._small[rows]
+            if first == end and not self._late and len(rows) <= _FEW_LATE:
+                cells.write(rows, cells.directions.sketch(small))
+                self._sketches, self._late = cells, None
+                return None
+        cells.write(rows, cells.directions.sketch(small))
+        return end
+
+    def _take_late(self) -> Rows:
+        late = sorted(self._late or ())
+        self._late = set(late[_PORTION:])
+        return np.array(late[:_PORTION], np.int64)
 
     # -- searching ----------------------------------------------------------------------------------------
 
@@ -196,7 +265,7 @@ class Mirror:
         wanted[-1] = False  # the place of documents that are not there
         return np.flatnonzero(wanted[self._documents[:count]])
 
-    def _most_alike(self, sketches: Sketches, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows | slice:
+    def _most_alike(self, sketches: Sketches | Cells, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows | slice:
         """Of these rows those whose sketches are most like the query's: about as many as are wanted.
 
         If these are not all rows, as many are asked for as bring that many of these by chance. Where they bring too
@@ -206,7 +275,7 @@ class Mirror:
         asked = wanted * count // _count(rows)
         if asked > min(_MOST_ALIKE, count):
             return rows
-        alike = sketches.most_alike(vector, asked, count)
+        alike = sketches.most_alike(vector, asked, count, self._part * count / _count(rows))
         if not isinstance(rows, slice):
             is_one = np.zeros(count, np.bool_)
             is_one[rows] = True
@@ -259,6 +328,19 @@ class Mirror:
         if isinstance(rows, slice) or len(rows) < _FEW * len(self._rows):
             return compare(rows)
         return compare(slice(len(self._rows)))[rows]
+
+
+def _put_into_cells(mirror: weakref.ref[Mirror]) -> None:
+    """All rows of a mirror, unless nobody has it any more."""
+    name_thread()
+    give_way(_NICE)
+    held = mirror()
+    cells = held.make_cells() if held else None
+    place: int | None = 0
+    while cells and held and place is not None:
+        place = held.put_into(cells, place)
+        held = None  # whoever lets go of the mirror does not wait for the rest
+        held = mirror()
 
 
 def _count(rows: Rows | slice) -> int:

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 from memoryd.store.mirror import Mirror
 from memoryd.store.precision import enlarge, shrink
 from memoryd.store.protocols import Match, Vectors
+from tests.support.waiting import eventually
 
 
 def unit(rows: int, dimension: int = 8, seed: int = 0) -> Vectors:
@@ -50,6 +51,7 @@ VARIANTS: dict[str, Callable[[int], Mirror]] = {
     "float32 in a file": lambda dimension: Mirror(dimension, folder=Path(gettempdir())),
     "int8": lambda dimension: Mirror(dimension, "int8"),
     "by sketches first": lambda dimension: Mirror(dimension, exact_rows=0),
+    "in cells": lambda dimension: Mirror(dimension, exact_rows=0, cell_rows=0),
 }
 
 
@@ -80,6 +82,9 @@ def test_mirror_answers_as_a_naive_search_does(
             held.pop(identity, None)
     assert len(mirror) == len(held)
     assert_nearest(mirror.search(query, limit, documents), held, query, limit, documents)
+    if variant == "in cells" and any(upserts for upserts, _ in steps):
+        eventually(lambda: mirror.in_cells)
+        assert_nearest(mirror.search(query, limit, documents), held, query, limit, documents)
     assert {identity: row.tolist() for identity, row in mirror.vectors(range(26)).items()} == {
         identity: row.tolist() for identity, (_, row) in held.items()
     }

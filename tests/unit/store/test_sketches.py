@@ -7,7 +7,7 @@ import numpy as np
 from memoryd.store.mirror import Mirror
 from memoryd.store.precision import Small, enlarge, shrink
 from memoryd.store.protocols import Vectors
-from memoryd.store.sketches import Sketches
+from memoryd.store.sketches import Directions, Sketches
 
 
 def small(rows: int, dimension: int = 48, seed: int = 0) -> Small:
@@ -20,20 +20,20 @@ def alike(sketches: Sketches, row: Small, wanted: int, count: int) -> list[int]:
 
 def test_a_row_is_most_like_itself_wherever_it_is_written() -> None:
     rows = small(1000)
-    sketches = Sketches(rows)
+    sketches = Sketches(Directions(rows))
     order = np.random.default_rng(1).permutation(1000)
     for start in range(0, 1000, 77):  # across the blocks of 32
         part = order[start : start + 77]
-        sketches.write(part, sketches.sketch(rows[part]))
+        sketches.write(part, sketches.directions.sketch(rows[part]))
     assert all(row in alike(sketches, rows[row], 3, 1000) for row in range(1000))
 
 
 def test_a_row_that_is_written_again_is_what_it_was_written_as_last() -> None:
     rows, others = small(500), small(500, seed=1)
-    sketches = Sketches(rows)
-    sketches.write(np.arange(500), sketches.sketch(rows))
+    sketches = Sketches(Directions(rows))
+    sketches.write(np.arange(500), sketches.directions.sketch(rows))
     changed = np.array([0, 31, 32, 63, 499, 200])
-    sketches.write(changed, sketches.sketch(others[changed]))
+    sketches.write(changed, sketches.directions.sketch(others[changed]))
     for row in changed.tolist():
         assert row in alike(sketches, others[row], 3, 500)
         assert row not in alike(sketches, rows[row], 3, 500)
@@ -42,24 +42,24 @@ def test_a_row_that_is_written_again_is_what_it_was_written_as_last() -> None:
 
 def test_a_row_that_is_written_twice_at_once_leaves_the_others_of_its_block_alone() -> None:
     rows = small(64)
-    sketches = Sketches(rows)
-    sketches.write(np.arange(64), sketches.sketch(rows))
+    sketches = Sketches(Directions(rows))
+    sketches.write(np.arange(64), sketches.directions.sketch(rows))
     twice = np.array([*range(31), 0])  # as many as a block has, and not its last
-    sketches.write(twice, sketches.sketch(rows[twice]))
+    sketches.write(twice, sketches.directions.sketch(rows[twice]))
     assert all(row in alike(sketches, rows[row], 3, 64) for row in range(64))
 
 
 def test_of_rows_beyond_the_count_nothing_is_told() -> None:
     rows = small(100)
-    sketches = Sketches(rows)
-    sketches.write(np.arange(100), sketches.sketch(rows))
+    sketches = Sketches(Directions(rows))
+    sketches.write(np.arange(100), sketches.directions.sketch(rows))
     assert alike(sketches, rows[99], 40, 40) == list(range(40))
 
 
 def test_vectors_of_few_numbers_have_sketches_too() -> None:
     rows = small(200, dimension=3)
-    sketches = Sketches(rows)
-    sketches.write(np.arange(200), sketches.sketch(rows))
+    sketches = Sketches(Directions(rows))
+    sketches.write(np.arange(200), sketches.directions.sketch(rows))
     assert len(alike(sketches, rows[0], 20, 200)) == 20
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.jobs.native_thread import give_way, name_thread
+from memoryd.store.native_thread import give_way, name_thread
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux has them for each thread")
 
