@@ -15,7 +15,6 @@ from memoryd.jobs.embed import Embedded
 from memoryd.jobs.index_text import index_texts
 from memoryd.jobs.index_transcript import index_transcript
 from memoryd.jobs.meaning import Meaning
-from memoryd.store.native_thread import give_way
 from memoryd.jobs.reclaim import reclaim
 from memoryd.jobs.reconcile import reconcile
 from memoryd.jobs.repair import repair_vectors
@@ -24,6 +23,7 @@ from memoryd.jobs.resplit import resplit
 from memoryd.jobs.worker import Facts, Lane
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.model import Job
+from memoryd.store.native_thread import give_way
 
 if TYPE_CHECKING:
     from memoryd.daemon.engine import Engine

@@ -23,9 +23,9 @@ from watchdog.observers.inotify import InotifyObserver
 
 from memoryd.daemon.debounce import Debounce
 from memoryd.daemon.ground import Ground
-from memoryd.store.native_thread import name_thread
 from memoryd.jobs.workspace import Workspace
 from memoryd.store.errors import MemorydError
+from memoryd.store.native_thread import name_thread
 
 log = structlog.get_logger()
 

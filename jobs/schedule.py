@@ -15,8 +15,8 @@ from typing import Any
 
 import structlog
 
-from memoryd.store.native_thread import name_thread
 from memoryd.store.errors import MemorydError
+from memoryd.store.native_thread import name_thread
 from memoryd.store.protocols import Clock
 
 log = structlog.get_logger()

@@ -15,12 +15,12 @@ from memoryd.jobs.embedders.sleeper import Nap
 from memoryd.jobs.heal import Healer
 from memoryd.jobs.lineup import Lineup
 from memoryd.jobs.meaning import Absence, Choice, Meaning, Models
-from memoryd.store.native_thread import name_thread
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.jobs.semantics_status import SemanticsStatus, Switching
 from memoryd.jobs.vector_tables import VectorTables
 from memoryd.store.errors import EmbedderUnavailable, MemorydError, ModelCorrupt, NotFound
 from memoryd.store.generations import Generation, Generations
+from memoryd.store.native_thread import name_thread
 from memoryd.store.place import VectorPlace
 from memoryd.store.precision import Precision
 from memoryd.store.protocols import Clock, Embedder, Hold, VectorIndex

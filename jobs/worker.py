@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import structlog
 
 from memoryd.jobs.interrupted import Interrupted
-from memoryd.store.native_thread import name_thread
 from memoryd.jobs.retry import backoff, unforeseen
 from memoryd.store.errors import (
     FileUnreadable,
@@ -30,6 +29,7 @@ from memoryd.store.errors import (
 )
 from memoryd.store.job_rows import Failure, job_key
 from memoryd.store.model import Job
+from memoryd.store.native_thread import name_thread
 from memoryd.store.protocols import Clock
 from memoryd.store.queue import Queue
 

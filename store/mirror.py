@@ -20,12 +20,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryd.store.cells import Cells, sample_size
+from memoryd.store.directions import Directions
 from memoryd.store.kernels import products
 from memoryd.store.native_thread import give_way, name_thread
 from memoryd.store.precision import Precision, Small, enlarge, restore, scales, shrink, steps
 from memoryd.store.protocols import Match, Vectors
 from memoryd.store.row_file import RowFile
-from memoryd.store.sketches import Cells, Directions, Sketches, sample_size
+from memoryd.store.sketches import Sketches
 
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
@@ -128,7 +130,7 @@ class Mirror:
             if not self._wants_cells():
                 return
             self._late = set()
-        threading.Thread(target=_put_into_cells, args=[weakref.ref(self)], name="memoryd-cells", daemon=True).start()
+        threading.Thread(target=put_into_cells, args=[weakref.ref(self)], name="memoryd-cells", daemon=True).start()
 
     def delete(self, ids: Collection[int]) -> None:
         """Fill each hole with the last row, so that the matrix stays dense."""
@@ -184,10 +186,10 @@ class Mirror:
         return isinstance(self._sketches, Cells) and self._late is None
 
     def _wants_cells(self) -> bool:
-        held = self._sketches
-        if held is None or self._late is not None or len(self._rows) < max(self._cell_rows, self._awaited):
+        held, count = self._sketches, len(self._rows)
+        if held is None or self._late is not None:
             return False
-        return not isinstance(held, Cells) or held.are_outgrown(len(self._rows))
+        return held.are_outgrown(count) if isinstance(held, Cells) else count >= max(self._cell_rows, self._awaited)
 
     def make_cells(self) -> Cells:
         """Where they are is told by some of the rows. None is in them yet; what is written from now on is noted."""
@@ -330,14 +332,14 @@ class Mirror:
         return compare(slice(len(self._rows)))[rows]
 
 
-def _put_into_cells(mirror: weakref.ref[Mirror]) -> None:
+def put_into_cells(mirror: weakref.ref[Mirror]) -> None:
     """All rows of a mirror, unless nobody has it any more."""
     name_thread()
     give_way(_NICE)
     held = mirror()
-    cells = held.make_cells() if held else None
+    cells = held.make_cells() if held is not None else None  # one without rows is one, too
     place: int | None = 0
-    while cells and held and place is not None:
+    while cells and held is not None and place is not None:
         place = held.put_into(cells, place)
         held = None  # whoever lets go of the mirror does not wait for the rest
         held = mirror()

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +27,7 @@ import numpy as np
 import simsimd
 
 from memoryd.store.cache_numbers import as_matrix
-from memoryd.store.mirror import EXACT_ROWS, Mirror
+from memoryd.store.mirror import CELL_ROWS, EXACT_ROWS, Mirror
 from memoryd.store.precision import PRECISIONS, enlarge, shrink
 from memoryd.store.protocols import Vectors
 
@@ -68,12 +69,17 @@ def measure(seeds: Vectors, rows: int, *, mirror_only: bool) -> None:
         kept = enlarge(small)
         tell("int8 as it is kept", small.nbytes, queries, best, lambda query: order(kept @ query))
         del whole, half, small, kept
-    for precision in PRECISIONS:
+    forms = {"": rows + 1} if rows <= EXACT_ROWS else {", sketches": rows + 1}
+    if rows >= CELL_ROWS:
+        forms[", cells"] = CELL_ROWS
+    for precision, (form, cell_rows) in product(PRECISIONS, forms.items()):
         with TemporaryDirectory() as folder:
-            mirror = fill(Mirror(dimension, precision, folder=Path(folder), capacity=rows), made_of(seeds, rows))
-            name = f"mirror of {precision}" + ("" if rows <= EXACT_ROWS else ", sketches")
+            empty = Mirror(dimension, precision, folder=Path(folder), capacity=rows, cell_rows=cell_rows)
+            mirror = fill(empty, made_of(seeds, rows))
+            while rows >= cell_rows and not mirror.in_cells:
+                time.sleep(0.1)
             held = sum(getattr(column, "nbytes", 0) for column in vars(mirror).values())
-            tell(name, held, queries, best, partial(ask_mirror, mirror))
+            tell(f"mirror of {precision}{form}", held, queries, best, partial(ask_mirror, mirror))
 
 
 def ask_mirror(mirror: Mirror, query: Vectors) -> list[int]:

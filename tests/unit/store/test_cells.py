@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
 
-from memoryd.store.mirror import Mirror
+from memoryd.store.cells import Cells
+from memoryd.store.directions import Directions
+from memoryd.store.mirror import Mirror, put_into_cells
 from memoryd.store.precision import Small, enlarge, shrink
 from memoryd.store.protocols import Vectors
-from memoryd.store.sketches import Cells, Directions
 from tests.support.waiting import eventually
 
 FAR = 10**9  # rows: none of these mirrors ever has so many
@@ -168,6 +170,21 @@ def test_rows_that_are_about_to_come_are_waited_for() -> None:
     assert not mirror.in_cells
     mirror.upsert(range(600, 900), [0] * 300, vectors[600:])
     eventually(lambda: mirror.in_cells)
+
+
+def test_rows_that_are_all_deleted_meanwhile_are_put_into_cells_all_the_same() -> None:
+    """Else nobody would put those into cells that come after them."""
+    vectors = themes(600)
+    mirror = Mirror(64, exact_rows=100, cell_rows=FAR, part=1)
+    mirror.upsert(range(600), [0] * 600, vectors)
+    mirror.delete(range(600))
+    worker = threading.Thread(target=put_into_cells, args=[weakref.ref(mirror)])  # it makes itself nice
+    worker.start()
+    worker.join()
+    assert mirror.in_cells
+    mirror.upsert(range(600), [0] * 600, vectors)
+    eventually(lambda: mirror.in_cells)
+    assert found_by_themselves(mirror, dict(enumerate(vectors)))
 
 
 def test_nobody_works_for_a_mirror_that_is_gone() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from memoryd.store.directions import Directions
 from memoryd.store.mirror import Mirror
 from memoryd.store.precision import Small, enlarge, shrink
 from memoryd.store.protocols import Vectors
-from memoryd.store.sketches import Directions, Sketches
+from memoryd.store.sketches import Sketches
 
 
 def small(rows: int, dimension: int = 48, seed: int = 0) -> Small:
