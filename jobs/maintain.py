@@ -34,7 +34,8 @@ _LOG_BYTES = 64 * 2**20  # a write-ahead log this long is folded back at once
 _IDLE_SHARE = 0.5  # of the ledger's file that holds nothing: it is shortened at once
 _DEAD_SHARE = 0.25  # of the chunks, written since the keyword indexes were merged: as many lie dead in them
 _LEAST_DEAD = 50
-_LEAST_DEAD_PAGES = 50  # of 4 KB
+_SPARE_SHARE = 0.15  # of the pages that they need; so many more are worth merging, whatever they hold,
+_LEAST_SPARE_PAGES = 50  # of 4 KB, or as many as this
 _MERGE_PAGES = 500  # in one transaction: tens of milliseconds
 _OVERGROWN = 2.0  # backlog at which vectors that cannot be compacted are written anew
 _TOO_MUCH = 8.0  # backlog at which no more are written
@@ -58,7 +59,7 @@ class Keywords(NamedTuple):
             return True
         # Ids of what is gone are given again: what came and went since is told by the room that it still takes.
         needed = before.pages * self.chunks / max(1, before.chunks)
-        return self.pages >= needed + max(_LEAST_DEAD_PAGES, _DEAD_SHARE * needed)
+        return self.pages >= needed + max(_LEAST_SPARE_PAGES, _SPARE_SHARE * needed)
 
 
 class Upkeep:

@@ -39,6 +39,7 @@ _FIRST_ROWS = 1024
 _ALIKE_A_MATCH = 12  # at least, for each match that is wanted
 _ALIKE_OF = 400  # rows, one at least: the more there are, the more are as alike as the nearest
 CELL_ROWS = 200_000
+CELLS_THREAD = "memoryd-cells"
 PART = 0.2  # of the cells that a query looks at, if it may see all rows
 _NICE = 10  # nobody waits for rows to be put into cells
 _MOST_ALIKE = 60_000  # rows that are asked for by their sketches, however few of them a query may see
@@ -130,10 +131,11 @@ class Mirror:
             if not self._wants_cells():
                 return
             self._late = set()
-        threading.Thread(target=put_into_cells, args=[weakref.ref(self)], name="memoryd-cells", daemon=True).start()
+        threading.Thread(target=put_into_cells, args=[weakref.ref(self)], name=CELLS_THREAD, daemon=True).start()
 
     def delete(self, ids: Collection[int]) -> None:
         """Fill each hole with the last row, so that the matrix stays dense."""
+        moved: set[int] = set()
         with self._lock:
             for identity in ids:
                 row = self._rows.pop(identity, None)
@@ -143,17 +145,24 @@ class Mirror:
                 if row != last:
                     self._move(last, row)
                     self._rows[int(self._ids[row])] = row
+                    moved.add(row)
+            self._sketch_anew(np.array(sorted(row for row in moved if row < len(self._rows)), np.int64))
 
     def _move(self, source: int, target: int) -> None:
         for column in (self._ids, self._documents, self._small, self._scales, self._errors):
             if column is not None:
                 column[target] = column[source]
-        if self._sketches:
-            self._sketches.write(np.array([target]), self._sketches.directions.sketch(self._small[source][None]))
-            if self._late is not None:
-                self._late.add(target)
         if self._whole is not None:
             self._whole.write(np.array([target]), self._whole.take(np.array([source])))
+
+    def _sketch_anew(self, rows: Rows) -> None:
+        if self._sketches is None:
+            return
+        for start in range(0, len(rows), _PORTION):
+            part = rows[start : start + _PORTION]
+            self._sketches.write(part, self._sketches.directions.sketch(self._small[part]))
+        if self._late is not None:
+            self._late.update(rows.tolist())
 
     def _reserve(self, count: int) -> None:
         if count <= len(self._ids):

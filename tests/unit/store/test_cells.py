@@ -11,7 +11,7 @@ import pytest
 
 from memoryd.store.cells import Cells
 from memoryd.store.directions import Directions
-from memoryd.store.mirror import Mirror, put_into_cells
+from memoryd.store.mirror import CELLS_THREAD, Mirror, put_into_cells
 from memoryd.store.precision import Small, enlarge, shrink
 from memoryd.store.protocols import Vectors
 from tests.support.waiting import eventually
@@ -203,4 +203,4 @@ def _nobody_works_for_an_earlier_test() -> None:
 
 
 def workers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "memoryd-cells"]
+    return [thread for thread in threading.enumerate() if thread.name == CELLS_THREAD]
