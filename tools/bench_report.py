@@ -24,19 +24,29 @@ def print_report(result: dict[str, Any]) -> None:
     if "idle" in result:
         tables.append(_quiet(result))
     if growth := result.get("growth"):
-        tables += [_kinds(measured) for measured in growth.values() if len(measured["kinds"]) > FEW_KINDS]
-        tables.append(_growth(growth))
+        tables += growth_tables(growth)
     print("\n" + " · ".join(["memoryd bench", *facts]))
     for rows in tables:
         print()
-        for name, value, beside in rows:
-            print(f"  {name:<38}{value:>16}   {beside}".rstrip())
+        for row in rows:
+            print(f"  {format_row(row)}")
     print()
     for bar, held in result["bars"].items():
         print(f"  {'✓' if held else '✗'} {bar}")
 
 
 Row = tuple[str, str, str]
+
+
+def format_row(row: Row) -> str:
+    name, value, beside = row
+    return f"{name:<38}{value:>16}   {beside}".rstrip()
+
+
+def growth_tables(growth: dict[str, Any]) -> list[list[Row]]:
+    """Every kind of query in the memories in which all were asked, and how cost grows."""
+    kinds = [_kinds(measured) for measured in growth.values() if len(measured["kinds"]) > FEW_KINDS]
+    return [*kinds, _growth(growth)]
 
 
 def _index(result: dict[str, Any]) -> list[Row]:
@@ -209,6 +219,7 @@ def _growth(growth: dict[str, Any]) -> list[Row]:
             for stage in found[0]["stages_ms"]
             if all(stage in each["stages_ms"] for each in found)
         ),
+        *_rested([row["rested"] for row in rows], line),
         line("keywords alone, p50 / p95 ms", [_both(each[NATURAL]) for each in keywords]),
         line("  Chinese, Japanese, Korean", [_both(each[CJK]) for each in keywords]),
         line("FTS5 alone, words", [_both(row["limits"]["fts5_words_ms"]) for row in rows]),

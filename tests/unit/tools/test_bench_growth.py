@@ -123,6 +123,15 @@ def test_bars_are_those_of_the_size(tool: Any) -> None:
     assert missed(1_000, disk=6.1) == ["disk ≤ 6 × the text in 1,000 chunks"]
 
 
+def test_page_has_the_tables_of_the_run_that_is_kept(tool: Any) -> None:
+    report, docs = tool("bench_report"), TOOLS.parent / "docs"
+    page = (docs / "performance.md").read_text(encoding="utf-8").splitlines()
+    growth = json.loads((docs / "bench/baseline.json").read_text())["figures"]["growth"]
+    for table in report.growth_tables(growth):
+        for row in table:
+            assert report.format_row(row) in page
+
+
 def test_run_is_kept_beside_what_was_kept_before(tool: Any, tmp_path: Path) -> None:
     baseline = tool("bench_baseline")
     machine = {**baseline.describe_machine(), "load_before": 0.5, "load_after": 1.0, "daemon_env": {}}
