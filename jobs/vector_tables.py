@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from memoryd.jobs.heal import Healer
 from memoryd.store.generations import Generation, Generations
 from memoryd.store.lance import stored_ids
 from memoryd.store.place import VectorPlace
 from memoryd.store.precision import Precision
 from memoryd.store.queue import Queue
-from memoryd.store.vector_ids import Column
+from memoryd.store.vector_ids import Column, lacking
 from memoryd.store.vectors import LanceVectors
 
 
@@ -52,8 +50,8 @@ class VectorTables:
             self._generations.unmark(generation.id, None)
         else:
             marked = self._generations.marked(generation.id)
-            self._generations.unmark(generation.id, np.setdiff1d(marked, held).tolist())
-            index.delete(np.setdiff1d(held, marked).tolist())
+            self._generations.unmark(generation.id, lacking(marked, held).tolist())
+            index.delete(lacking(held, marked).tolist())
         if index.is_convertible():
             self._queue.enqueue("maintain", afresh=False)
         return index

@@ -10,7 +10,7 @@ from memoryd.store.database import Database
 from memoryd.store.failpoints import failpoint
 from memoryd.store.job_rows import add_job
 from memoryd.store.model import EmbedderIdentity, document_id
-from memoryd.store.vector_ids import Column, marked_ids
+from memoryd.store.vector_ids import Column, lacking, marked_ids, wanted_ids
 
 _GENERATION = "SELECT id, fingerprint, model, dimension, recipe, created_at, retired_at FROM generations"
 
@@ -169,6 +169,8 @@ class Generations:
         """Queue a job for each document whose vectors are not the ones that its passages want. Those whose job has
         ``failed`` are tried again at once, or left to the queue."""
         with self._database.write() as sql:
+            if not len(lacking(wanted_ids(sql).passages, marked_ids(sql, generation).passages)):
+                return 0  # mostly, and told without the passages' rows, which have all texts
             rows = sql.execute(
                 """
                 SELECT DISTINCT d.workspace, d.path FROM passages p JOIN documents d ON d.id = p.document_id

@@ -34,6 +34,15 @@ def in_order(passages: Column, documents: Column) -> Owned:
     return Owned(passages[order], documents[order])
 
 
+def lacking(ids: Column, others: Column) -> Column:
+    """Those that are not among the others. Both are in ascending order, which spares sorting them: most of the time."""
+    if not len(others):
+        return ids
+    places = np.minimum(np.searchsorted(others, ids), len(others) - 1)
+    missing: Column = ids[others[places] != ids]
+    return missing
+
+
 def wanted_ids(sql: sqlite3.Connection) -> Owned:
     """Those that chunks name: of the passages themselves all texts would be read."""
     passages: list[Column] = [np.empty(0, np.int64)]

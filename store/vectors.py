@@ -40,7 +40,7 @@ from memoryd.store.precision import Precision, Small, are_sound
 from memoryd.store.protocols import Match, Vectors, VectorStats
 from memoryd.store.quarantine import folder_bytes
 from memoryd.store.sqlite_file import OnDamage, ignore_damage
-from memoryd.store.vector_ids import Column
+from memoryd.store.vector_ids import Column, lacking
 
 log = structlog.get_logger()
 
@@ -189,9 +189,7 @@ class LanceVectors:
         mirror = self._mirror
         if mirror is None:
             return np.empty(0, np.int64)
-        return np.setdiff1d(
-            ids, np.sort(mirror.ids()), assume_unique=True
-        )  # in order and unique: a twentieth of the time
+        return lacking(ids, np.sort(mirror.ids()))
 
     def ids(self) -> set[int]:
         return set(self._read_ids()["id"].to_pylist())

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memoryd.store.vector_ids import Column, Owned, in_order, marked_ids, wanted_ids
+from memoryd.store.vector_ids import Column, Owned, in_order, lacking, marked_ids, wanted_ids
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger
 
@@ -44,3 +46,10 @@ def test_what_is_there_twice_or_of_another_document_is_not_the_same() -> None:
     assert one.equals(Owned(column(3, 5), column(2, 1)))
     assert not one.equals(in_order(column(5, 3, 3), column(1, 2, 2)))
     assert not one.equals(in_order(column(5, 3), column(1, 1)))
+
+
+@given(st.lists(st.integers(0, 30)), st.lists(st.integers(0, 30)))
+def test_what_is_lacking_is_the_difference(ids: list[int], others: list[int]) -> None:
+    """Also where one is there twice."""
+    found = lacking(column(*sorted(ids)), column(*sorted(others)))
+    assert found.tolist() == [each for each in sorted(ids) if each not in others]
