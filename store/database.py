@@ -102,6 +102,19 @@ class Database:
                 reader.execute("ROLLBACK")
             self._give_back(reader)
 
+    def state(self) -> object | None:
+        """Equal for as long as nothing is written: what is read after asking for it, is what a later reader finds.
+
+        None where that cannot be said: while somebody writes, and in a snapshot, which may be older.
+        """
+        if getattr(self._local, "reader", None) is not None:
+            return None
+        with self._errors():
+            writer = self._writer
+            state = writer, writer.total_changes  # of this process, and no other writes
+            # Asked afterwards: what was being written then, and is there now, will have made the number another one.
+            return None if writer.in_transaction else state
+
     @contextmanager
     def lent(self, reader: sqlite3.Connection) -> Iterator[None]:
         """On this thread, the snapshot that another thread is in, for whoever reads here; the other one waits."""

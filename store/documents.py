@@ -50,6 +50,7 @@ class Totals:
 class Documents:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._totals: dict[tuple[str, int | None], tuple[object, Totals]] = {}  # with the ledger's state then
 
     # -- writing ------------------------------------------------------------------------------------------
 
@@ -157,6 +158,17 @@ class Documents:
         ]
 
     def totals(self, workspace: str, generation: int | None) -> Totals:
+        """Counted anew once something was written: of a million chunks that takes seconds."""
+        state = self._database.state()
+        known = self._totals.get((workspace, generation))
+        if known and known[0] == state:
+            return known[1]
+        totals = self._count(workspace, generation)
+        if state:
+            self._totals[workspace, generation] = state, totals
+        return totals
+
+    def _count(self, workspace: str, generation: int | None) -> Totals:
         count = """
             WITH d AS (SELECT skipped FROM documents INDEXED BY documents_by_filter WHERE workspace = :w)
             SELECT (SELECT count(*) FROM d WHERE skipped IS NULL), (SELECT count(*) FROM d WHERE skipped IS NOT NULL),

@@ -207,6 +207,29 @@ def test_writer_does_not_wait_for_a_reader(ledger: Ledger) -> None:
     assert value_of(ledger.database, "a") == "1"
 
 
+def test_state_is_the_same_until_something_is_written(ledger: Ledger) -> None:
+    before = ledger.database.state()
+    assert before is not None
+    with ledger.database.read() as sql:
+        sql.execute("SELECT count(*) FROM chunks").fetchone()
+        assert ledger.database.state() is None, "of an older snapshot nothing can be said"
+    assert ledger.database.state() == before
+    ledger.database.remember("key", "value")
+    assert ledger.database.state() not in (before, None)
+
+
+def test_there_is_no_state_while_somebody_writes(ledger: Ledger) -> None:
+    """Else what a reader finds, who does not see it yet, would be taken for what there is afterwards."""
+    told: list[object] = []
+    with ledger.database.write() as sql:
+        sql.execute("INSERT INTO meta VALUES ('key', 'value')")
+        asking = threading.Thread(target=lambda: told.append(ledger.database.state()))
+        asking.start()
+        asking.join()
+    assert told == [None]
+    assert ledger.database.state() is not None
+
+
 def test_writers_take_turns(ledger: Ledger) -> None:
     ledger.database.remember("count", "0")
 
@@ -435,6 +458,12 @@ def test_reads_under_way_are_cut_off_and_none_sees_half_a_ledger(ledger: Ledger,
     thread.join(30)
     assert outcomes == ["retryable"]
     assert ledger.rows("documents") == 0
+
+
+def test_ledger_begun_anew_has_another_state(ledger: Ledger, tmp_path: Path) -> None:
+    before = ledger.database.state()
+    ledger.database.begin_anew(lambda: ledger.database.path.rename(tmp_path / "away.db"))
+    assert ledger.database.state() not in (before, None)
 
 
 def test_ledger_that_cannot_be_begun_anew_is_refused_until_it_can(ledger: Ledger, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from datetime import date
 from pathlib import Path
 
@@ -282,6 +283,29 @@ def test_totals_count_one_workspace_and_one_generation(ledger: Ledger) -> None:
     assert ledger.documents.totals("home", generation.id) == Totals(1, 1, chunks=2, passages=2, vectors=1)
     assert ledger.documents.totals("home", None) == Totals(1, 1, chunks=2, passages=2, vectors=0)
     assert ledger.documents.totals("nowhere", generation.id) == Totals(0, 0, 0, 0, 0)
+
+
+def test_totals_are_those_of_now_whatever_was_counted_before(ledger: Ledger) -> None:
+    """They are kept until something is written, be it by a transaction that is open while they are counted."""
+    generation = ledger.generation()
+    counted: list[Totals] = []
+
+    def count() -> Totals:
+        return ledger.documents.totals("home", generation.id)
+
+    assert (count(), count()) == (Totals(0, 0, 0, 0, 0),) * 2
+    with ledger.database.write():
+        ledger.put(make_document("memory/a.md", "one\n", "two\n"))
+        other = threading.Thread(target=lambda: counted.append(count()))
+        other.start()
+        other.join()
+    assert counted == [Totals(0, 0, 0, 0, 0)], "what is not committed does not count"
+    assert count() == Totals(1, 0, chunks=2, passages=2, vectors=0)
+    for vectors, passage in enumerate(ledger.passage_ids().values(), start=1):
+        ledger.generations.mark(generation.id, [passage])
+        assert count().vectors == vectors
+    ledger.documents.forget("home", "memory/a.md", ledger.clock())
+    assert count() == Totals(0, 0, 0, 0, 0)
 
 
 def test_document_keeps_its_date(ledger: Ledger) -> None:
