@@ -5,25 +5,29 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memoryd.store.folding import fold
 from memoryd.store.search.answer import Absence, Candidate, Doubt, Hit, Lost, Weight
 from memoryd.store.search.noise import Noise
 
-_FAR = 0.4  # of what nonsense gets from the vectors: a query that gets less is about nothing that is written here
+_FAR = 0.4  # of what nonsense gets: a query that gets less is about nothing that is written here
 _READS = 0.7  # the spread of a script that the model can read: in others its vectors say nothing either way
 _NAMED = 3  # words at most
-_SURER = 2.0  # times as relevant must an answer be to a query that is so far from everything
+_SURER = 2.0  # times as relevant must an answer be to a query that is so far from everything, or names what is not here
 _SMALL, _LARGE = 80, 320  # chunks: between these, what is asked for grows with the logarithm of their number
 _LARGER = 1.5  # times as relevant must an answer be in a large memory
 
 
-def least_relevance(abstain: float, vector: Weight | None, noise: Noise) -> float:
-    """What the best candidate must reach to be taken for an answer: more where the vectors find nothing at all, and
-    more in a large memory, for the more there is, the nearer something comes to any question by chance."""
-    far = vector is not None and vector.best < _FAR * vector.noise and noise.spread >= _READS
-    return abstain * (_SURER if far else _by_size(noise.chunks))
+def least_relevance(abstain: float, weights: Mapping[str, Weight], noise: Noise, *, stranger: bool = False) -> float:
+    """What the best candidate must reach to be taken for an answer.
+
+    More where the leg that can read the script finds nothing at all, or where the query names a ``stranger``; and more
+    in a large memory, for the more there is, the nearer something comes to any question by chance.
+    """
+    telling = weights.get("vector" if noise.spread >= _READS else "words")
+    far = telling is not None and telling.best < _FAR * telling.noise
+    return abstain * (_SURER if far or stranger else _by_size(noise.chunks))
 
 
 def _by_size(chunks: int) -> float:

@@ -68,11 +68,12 @@ class _Passage:
 
 
 def calibration_due(sql: sqlite3.Connection, fingerprint: str) -> bool:
-    """Whether noise was never measured with this model, or the memory has grown or shrunk much since."""
+    """Whether noise was never measured with this model, or the memory has grown or shrunk much since. Of a memory that
+    is too small it is kept that it was looked at."""
     row = sql.execute("SELECT value FROM meta WHERE key = ?", (_key(fingerprint),)).fetchone()
     chunks = _count_chunks(sql)
     if row is None:
-        return chunks >= _FEWEST_CHUNKS
+        return chunks > 0
     record = json.loads(row[0])
     before = record["chunks"]
     return record.get("version") != NOISE_VERSION or bool(abs(chunks - before) > _CHANGED * max(before, 1))

@@ -31,7 +31,7 @@ class Noise:
     floor: float = 0.0  # cosine of things that have nothing to do with each other
     part: float = 1.0  # of the memory that is written in the script
     spread: float = 1.0  # how far apart the model puts what is unrelated, beside how far it can; small: it reads little
-    chunks: int = 0  # of the memory, in all scripts
+    chunks: int = 0  # of the memory, in all scripts; none: nothing is known of it
 
     def of(self, leg: str) -> float:
         return self.shares.get(leg, 0.0)
@@ -68,11 +68,13 @@ def read_noise(sql: sqlite3.Connection, script: str, fingerprint: str | None = N
         (fingerprint,),
     ).fetchone()
     record = json.loads(row[0]) if row else {}
-    measured = record["scripts"] if record.get("version") == NOISE_VERSION else {}
+    if record.get("version") != NOISE_VERSION:
+        return Noise()
+    measured = record["scripts"]
     if script in measured:
         return Noise(**measured[script], chunks=record["chunks"])
     if (other := next(iter(measured.values()), None)) is None:
-        return Noise()
+        return Noise(chunks=record["chunks"])
     return Noise(other["shares"], other["floor"], spread=other["spread"], chunks=record["chunks"])
 
 

@@ -34,6 +34,7 @@ from memoryd.store.search.hypothesis import (
 )
 from memoryd.store.search.keyword_leg import KeywordLeg, ask_all
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
+from memoryd.store.search.names import has_unknown_name
 from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import PASSAGE, Noise, read_noise, script_of
 from memoryd.store.search.occasion import Occasion, find_occasion
@@ -130,15 +131,16 @@ def search(
             index = sought.index if sought else None
             if not brought.occasion:  # else what is nearest to the days that are named is first, not what is newest
                 candidates = put_newer_first(sql, candidates, index, noise.floor, settings.decay)
-            least = least_relevance(settings.abstain, weights.get("vector"), noise)
-            if query.min_score is None and noise.shares and is_absent(candidates, least):
+            stranger = has_unknown_name(query.text, brought.missing)
+            least = least_relevance(settings.abstain, weights, noise, stranger=stranger)
+            if query.min_score is None and noise.chunks and is_absent(candidates, least):
                 lost = [Lost(candidate, "abstain") for candidate in candidates]
             else:
                 hits, lost = select_hits(sql, candidates, query, settings, index, read.rows)
 
     limit, min_score = settings.limit_of(query), settings.min_score_of(query)
     filtered, missing = visible != Visible(), brought.missing
-    sure = settings.doubt if noise.shares else 0.0
+    sure = settings.doubt if noise.chunks else 0.0
 
     return Answer(
         query=query.text,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,17 +24,20 @@ from memoryd.daemon.search_methods import search_settings
 from memoryd.store.search.metrics import mean, percentile
 from tests.quality.measure import (
     CUT,
+    FEW,
     Outcome,
     answerable,
     ask,
     describe_misses,
+    few_notes,
     indexed,
+    of_few_notes,
     of_type,
     quality_memory,
     separation,
     share,
 )
-from tests.quality.queries import ABSENT, read_queries
+from tests.quality.queries import ABSENT, FAR, read_queries
 
 LEGS = ("words", "trigram", "vector")
 
@@ -61,6 +65,11 @@ def main() -> None:
             alone = replace(settings, weights={other: float(other == leg) for other in LEGS})
             runs[leg] = ask(engine, queries, alone)
     _print_table(runs)
+    shutil.rmtree(folder / "few", ignore_errors=True)
+    few = quality_memory(folder / "few", paths.models_dir, few_notes(folder / "few" / "notes"))
+    few.configure(search=config.search)
+    with indexed(few) as engine:
+        _print_few(ask(engine, of_few_notes(queries), settings))
     if arguments.misses:
         missed = [outcome for outcome in answerable(runs["all legs"]) if not outcome.found]
         behind = [outcome for outcome in of_type(runs["all legs"], "fresh") if outcome.found and not outcome.current]
@@ -87,7 +96,7 @@ def _print_table(runs: dict[str, list[Outcome]]) -> None:
         out(f"{f'answered from {kind}:':27}{told} (area under the curve)\n")
     by_kind = {"answered": answerable(full)} | {kind: of_type(full, kind) for kind in ABSENT}
     for kind, outcomes in by_kind.items():
-        empty, doubted = (share([not o.hits for o in outcomes]), share([o.doubted for o in outcomes]))
+        empty, doubted = (share([o.is_silent for o in outcomes]), share([o.doubted for o in outcomes]))
         named, warned = (share([bool(o.missing) for o in outcomes]), share([o.is_warned for o in outcomes]))
         told = f"empty {empty:.3f}, doubted {doubted:.3f}, a word named that no note has {named:.3f}"
         out(f"{f'{kind}:':27}{told}, any of these {warned:.3f}\n")
@@ -95,6 +104,13 @@ def _print_table(runs: dict[str, list[Outcome]]) -> None:
         scores = [outcome.best_score for outcome in outcomes]
         low, middle, high = (percentile(scores, at) for at in (0.1, 0.5, 0.9))
         out(f"{f'best score, {kind}:':27}p10 {low:.3f}, p50 {middle:.3f}, p90 {high:.3f}\n")
+
+
+def _print_few(outcomes: Sequence[Outcome]) -> None:
+    asked, far = answerable(outcomes), of_type(outcomes, FAR)
+    found, silent = (sum(o.found for o in asked), sum(o.is_silent for o in far))
+    told = f"{found} of {len(asked)} answered among the first {CUT}, {silent} of {len(far)} {FAR} met with silence"
+    sys.stdout.write(f"{f'{len(FEW)} notes of it alone:':27}{told}\n")
 
 
 def _hit_rate(outcomes: Sequence[Outcome]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,12 +16,19 @@ from memoryd.jobs.models.catalogue import DEFAULT_MODEL
 from memoryd.store.search.metrics import Span, score_query
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import SearchQuery, SearchSettings
-from tests.quality.queries import WORKSPACE, Query
+from tests.quality.queries import FAR, WORKSPACE, Query
 from tests.support.engine import Memory
 from tests.support.waiting import eventually
 
 DEPTH = 20  # hits asked for: deep enough to see where a miss ended up
 CUT = 6  # hits that an agent reads
+FEW = (
+    "memory/2026-07-22.md",
+    "memory/api-conventions.md",
+    "memory/deployment.md",
+    "memory/health.md",
+    "memory/kids.md",
+)
 PATIENCE_S = 240.0  # a busy machine is slow, not wrong
 
 
@@ -35,7 +43,7 @@ class Outcome:
     @property
     def is_warned(self) -> bool:
         """Whether who asked was told that this may be no answer: by none, or by what the answer says of itself."""
-        return not self.hits or self.doubted or bool(self.missing)
+        return self.is_silent or self.doubted or bool(self.missing)
 
     @property
     def rank(self) -> int | None:
@@ -53,6 +61,10 @@ class Outcome:
         return self.rank is not None and self.found and (older is None or self.rank < older)
 
     @property
+    def is_silent(self) -> bool:
+        return not self.hits
+
+    @property
     def best_score(self) -> float:
         return max(self.scores, default=0.0)
 
@@ -64,10 +76,10 @@ class Outcome:
         return next(places, None)
 
 
-def quality_memory(folder: Path, models_dir: Path) -> Memory:
-    """The quality set's workspace with the default model and every setting at its default."""
+def quality_memory(folder: Path, models_dir: Path, workspace: Path = WORKSPACE) -> Memory:
+    """A workspace, the quality set's, with the default model and every setting at its default."""
     memory = Memory(folder)
-    memory.configure(workspaces=(Workspace(WORKSPACE, "notes"),), embedder=Embedder(model=DEFAULT_MODEL))
+    memory.configure(workspaces=(Workspace(workspace, "notes"),), embedder=Embedder(model=DEFAULT_MODEL))
     memory.load = embedder_loader(memory.config, models_dir)  # type: ignore[assignment]
     return memory
 
@@ -78,6 +90,21 @@ def indexed(memory: Memory) -> Iterator[Engine]:
     with memory.running() as engine:
         eventually(lambda: engine.is_current() and engine.semantics.settled(), within=PATIENCE_S, what="all is indexed")
         yield engine
+
+
+def few_notes(folder: Path) -> Path:
+    """The workspace of somebody who has just begun: nine chunks at most."""
+    for name in FEW:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(WORKSPACE / name, folder / name)
+    return folder
+
+
+def of_few_notes(queries: Sequence[Query]) -> list[Query]:
+    """What these few notes answer, and what has nothing to do with any."""
+    return [
+        query for query in queries if query.type == FAR or (query.gold and all(span.path in FEW for span in query.gold))
+    ]
 
 
 def ask(engine: Engine, queries: Sequence[Query], settings: SearchSettings | None = None) -> list[Outcome]:

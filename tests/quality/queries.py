@@ -13,7 +13,9 @@ from memoryd.store.search.metrics import Span
 
 WORKSPACE = Path(__file__).parent / "workspace"
 QUERIES = Path(__file__).parent / "queries.jsonl"
-ABSENT = ("absent", "absent-near")  # nothing answers: the thing is never mentioned; it is, but not this of it
+# Nothing answers: the thing is never mentioned; it is, but not this of it; it is of somebody else's life.
+FAR = "absent-far"
+ABSENT = ("absent", "absent-near", FAR)
 NOW = date(2026, 11, 16)  # the day on which all is asked, unless a query says otherwise
 
 

@@ -12,13 +12,15 @@ from tests.quality.measure import (
     answerable,
     ask,
     describe_misses,
+    few_notes,
     indexed,
+    of_few_notes,
     of_type,
     quality_memory,
     separation,
     share,
 )
-from tests.quality.queries import ABSENT, WORKSPACE, read_queries
+from tests.quality.queries import ABSENT, FAR, WORKSPACE, read_queries
 
 HIT_RATE = 0.90
 
@@ -42,6 +44,8 @@ FIRST_HIT = {"identifier": 0.85, "cjk": 0.75, "direct": 0.70, "dated": 0.70}
 NEWER_FIRST = 0.90
 WARNED = 0.85
 DOUBTED = 0.20
+SILENT = 0.40  # of what is of somebody else's life, in a memory that speaks of nearly everything
+SILENT_FEW = 0.60  # in one of a few notes
 SEPARATION = 0.60  # area under the ROC curve of the best score: what is answered against what is never mentioned
 
 QUERIES = read_queries()
@@ -92,6 +96,25 @@ def test_what_no_note_mentions_is_met_with_silence_doubt_or_the_word_that_is_mis
     relied_on = [outcome for outcome in of_type(outcomes, "absent") if not outcome.is_warned]
     told = "\n".join(f"{outcome.best_score:.3f}  {outcome.query.text}" for outcome in relied_on)
     assert share([outcome.is_warned for outcome in of_type(outcomes, "absent")]) >= WARNED, "Not warned of:\n" + told
+
+
+def test_what_is_of_somebody_elses_life_is_met_with_silence(outcomes: list[Outcome]) -> None:
+    asked = of_type(outcomes, FAR)
+    told = "\n".join(f"{each.best_score:.3f}  {each.query.text}" for each in asked if not each.is_silent)
+    assert share([outcome.is_silent for outcome in asked]) >= SILENT, "Not silent about:\n" + told
+    assert share([outcome.is_warned for outcome in asked]) >= WARNED
+
+
+def test_a_memory_of_a_few_notes_answers_and_is_silent_about_all_else(
+    tmp_path: Path, default_model: Path, models_dir: Path
+) -> None:
+    memory = quality_memory(tmp_path, models_dir, few_notes(tmp_path / "notes"))
+    with indexed(memory) as engine:
+        outcomes = ask(engine, of_few_notes(QUERIES))
+    asked = answerable(outcomes)
+    assert len(asked) >= 20
+    assert share([outcome.found for outcome in asked]) >= HIT_RATE, describe_misses([o for o in asked if not o.found])
+    assert share([outcome.is_silent for outcome in of_type(outcomes, FAR)]) >= SILENT_FEW
 
 
 def test_answers_are_seldom_doubted(outcomes: list[Outcome]) -> None:

@@ -67,30 +67,48 @@ def test_the_rerankers_doubt_makes_no_answer_absent_and_its_word_makes_one_prese
     assert "a relevance of 0.150, less than 0.2" in absence.reason
 
 
-def test_a_query_that_is_far_from_everything_is_answered_by_what_is_surely_relevant() -> None:
-    far = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
-    assert least_relevance(0.1, far, Noise(spread=0.8)) == pytest.approx(0.2)
-    assert least_relevance(0.0, far, Noise(spread=0.8)) == 0.0
+FAR = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
+NEAR = Weight(prior=1.0, noise=0.3, best=0.2, value=0.5)  # as near as nonsense may come
+READ, UNREAD = Noise(spread=0.8), Noise(spread=0.5)  # a script that the model reads, and one that it does not
 
 
 @pytest.mark.parametrize(
-    ("vector", "spread"),
+    ("weights", "noise"),
     [
-        (Weight(prior=1.0, noise=0.3, best=0.2, value=0.5), 0.8),  # as near as nonsense may come
-        (Weight(prior=1.0, noise=0.3, best=0.1, value=0.5), 0.5),  # a script that the model does not read
-        (None, 0.8),  # there are no vectors
+        ({"vector": FAR, "words": NEAR}, READ),
+        ({"vector": NEAR, "words": FAR}, UNREAD),
     ],
 )
-def test_where_the_vectors_cannot_tell_the_usual_relevance_is_enough(vector: Weight | None, spread: float) -> None:
-    assert least_relevance(0.1, vector, Noise(spread=spread)) == 0.1
+def test_a_query_that_is_far_from_everything_is_answered_by_what_is_surely_relevant(
+    weights: dict[str, Weight], noise: Noise
+) -> None:
+    assert least_relevance(0.1, weights, noise) == pytest.approx(0.2)
+    assert least_relevance(0.0, weights, noise) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "noise"),
+    [
+        ({"vector": NEAR, "words": FAR}, READ),  # other words can say the same
+        ({"vector": FAR, "words": NEAR}, UNREAD),
+        ({"words": FAR}, READ),  # there are no vectors
+    ],
+)
+def test_where_what_reads_the_script_finds_something_the_usual_relevance_is_enough(
+    weights: dict[str, Weight], noise: Noise
+) -> None:
+    assert least_relevance(0.1, weights, noise) == 0.1
+
+
+def test_a_query_that_names_a_stranger_is_answered_by_what_is_surely_relevant() -> None:
+    assert least_relevance(0.1, {"vector": NEAR}, READ, stranger=True) == pytest.approx(0.2)
 
 
 def test_in_a_large_memory_more_is_asked_for() -> None:
     """What has nothing to do with a question comes the nearer to it the more there is."""
-    least = [least_relevance(0.1, None, Noise(chunks=chunks)) for chunks in (0, 80, 160, 320, 1_000_000)]
+    least = [least_relevance(0.1, {}, Noise(chunks=chunks)) for chunks in (0, 80, 160, 320, 1_000_000)]
     assert least == pytest.approx([0.1, 0.1, 0.125, 0.15, 0.15])
-    far = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
-    assert least_relevance(0.1, far, Noise(chunks=1_000)) == pytest.approx(0.2)  # no more than in a small one
+    assert least_relevance(0.1, {"vector": FAR}, Noise(chunks=1_000)) == pytest.approx(0.2)  # as in a small one
 
 
 def test_words_that_stand_nowhere_are_named_as_they_were_typed() -> None:

@@ -101,7 +101,9 @@ def test_noise_is_measured_again_when_the_memory_has_changed_much(ledger: Ledger
         with ledger.database.read() as sql:
             return calibration_due(sql, fingerprint(ledger))
 
-    assert not due()  # nothing to learn from
+    assert not due()  # there is nothing
+    ledger.put(make_document("0.md", ENGLISH[0]))
+    assert due()
     calibrated(ledger, meaning, *ENGLISH)
     assert not due()
     ledger.put(make_document("more.md", "one more\n"))
@@ -138,10 +140,19 @@ def test_record_can_be_read_by_a_memoryd_that_knows_less(ledger: Ledger, meaning
     assert json.loads(kept)["scripts"]["latin"].keys() == {"shares", "floor", "part", "spread"}
 
 
-def test_small_memory_teaches_nothing(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+def test_small_memory_teaches_nothing_but_that_it_was_looked_at(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
     assert calibrated(ledger, meaning, *ENGLISH[:9]) == {}
     with ledger.database.read() as sql:
+        assert read_noise(sql, "latin") == Noise(chunks=9)
+
+
+def test_what_was_measured_in_another_way_tells_nothing(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    calibrated(ledger, meaning, *ENGLISH)
+    with ledger.database.write() as sql:
+        sql.execute("UPDATE meta SET value = json_set(value, '$.version', 8) WHERE key LIKE 'noise:%'")
+    with ledger.database.read() as sql:
         assert read_noise(sql, "latin") == Noise()
+        assert calibration_due(sql, fingerprint(ledger))
 
 
 def test_memory_that_repeats_itself_silences_no_leg(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811

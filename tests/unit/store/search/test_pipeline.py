@@ -215,6 +215,30 @@ def test_an_answer_that_nothing_speaks_for_is_empty(ledger: Ledger, meaning: Mea
     assert ask(ledger, "billing service", meaning, doubtful, min_score=0.0).hits  # who asks for all gets all
 
 
+def test_a_memory_of_a_few_notes_is_silent_too_once_it_was_looked_at(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    best = max(hit.candidate.relevance for hit in ask(ledger, "billing service", meaning).hits)
+    doubtful = replace(PLAIN, abstain=best + 0.01)
+    ledger.database.remember(f"noise:{meaning.embedder.identity.fingerprint}", noise_record({}, 3))
+    assert ask(ledger, "billing service", meaning, doubtful).hits == []
+    assert ask(ledger, "billing service", meaning, replace(PLAIN, abstain=best - 0.01)).hits
+
+
+def test_of_a_query_with_a_name_that_no_note_has_twice_as_much_is_asked(ledger: Ledger, meaning: Meaning) -> None:
+    put_notes(ledger, meaning)
+    ledger.database.remember(f"noise:{meaning.embedder.identity.fingerprint}", noise_record({}, 3))
+    strange, plain = (
+        ask(ledger, f"did {who} look after the billing service", meaning) for who in ("Zoltan", "anybody")
+    )
+    assert "Zoltan" in strange.missing
+    assert (plain.least, strange.least) == (0.1, 0.2)
+    between = replace(PLAIN, abstain=0.75 * max(hit.candidate.relevance for hit in strange.hits))
+    silent = ask(ledger, "did Zoltan look after the billing service", meaning, between)
+    assert silent.absence
+    assert silent.absence.reason.startswith("nothing here mentions “Zoltan” or “look”; ")
+    assert ask(ledger, "did zoltan look after the billing service", meaning, between).hits
+
+
 def test_hits_that_little_speaks_for_are_answered_and_doubted(ledger: Ledger, meaning: Meaning) -> None:
     put_notes(ledger, meaning)
     best = max(hit.candidate.relevance for hit in ask(ledger, "billing service", meaning).hits)
