@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from memoryd.store.cells import Cells, sample_size
@@ -28,6 +29,8 @@ from memoryd.store.precision import Precision, Small, enlarge, restore, scales, 
 from memoryd.store.protocols import Match, Vectors
 from memoryd.store.row_file import RowFile
 from memoryd.store.sketches import Sketches
+
+log = structlog.get_logger()
 
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
@@ -196,9 +199,9 @@ class Mirror:
 
     def _wants_cells(self) -> bool:
         held, count = self._sketches, len(self._rows)
-        if held is None or self._late is not None:
+        if held is None or self._late is not None or count < self._awaited:
             return False
-        return held.are_outgrown(count) if isinstance(held, Cells) else count >= max(self._cell_rows, self._awaited)
+        return held.are_outgrown(count) if isinstance(held, Cells) else count >= self._cell_rows
 
     def make_cells(self) -> Cells:
         """Where they are is told by some of the rows. None is in them yet; what is written from now on is noted."""
@@ -224,6 +227,11 @@ class Mirror:
                 return None
         cells.write(rows, cells.directions.sketch(small))
         return end
+
+    def do_without(self) -> None:
+        """Look at what is there, all sketches or cells of before, until there is twice as much."""
+        with self._lock:
+            self._late, self._awaited = None, 2 * len(self._rows)
 
     def _take_late(self) -> Rows:
         late = sorted(self._late or ())
@@ -342,9 +350,18 @@ class Mirror:
 
 
 def put_into_cells(mirror: weakref.ref[Mirror]) -> None:
-    """All rows of a mirror, unless nobody has it any more."""
+    """All rows of a mirror, unless nobody has it any more. What fails here costs a query time, and nothing else."""
     name_thread()
     give_way(_NICE)
+    try:
+        _put_all_into_cells(mirror)
+    except Exception as error:  # noqa: BLE001 - whatever it is, most likely too little memory
+        log.warning("cells_failed", reason=repr(error))
+        if (held := mirror()) is not None:
+            held.do_without()
+
+
+def _put_all_into_cells(mirror: weakref.ref[Mirror]) -> None:
     held = mirror()
     cells = held.make_cells() if held is not None else None  # one without rows is one, too
     place: int | None = 0

@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+import structlog
 
 from memoryd.store.cells import Cells
 from memoryd.store.directions import Directions
@@ -185,6 +186,28 @@ def test_rows_that_are_all_deleted_meanwhile_are_put_into_cells_all_the_same() -
     mirror.upsert(range(600), [0] * 600, vectors)
     eventually(lambda: mirror.in_cells)
     assert found_by_themselves(mirror, dict(enumerate(vectors)))
+
+
+def test_where_cells_cannot_be_made_sketches_are_looked_at_and_twice_as_many_rows_try_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    vectors = themes(1200)
+    mirror = Mirror(64, exact_rows=100, cell_rows=500, part=1)
+    with monkeypatch.context() as patch, structlog.testing.capture_logs() as logs:
+        patch.setattr(Cells, "__init__", no_memory)
+        mirror.upsert(range(600), [0] * 600, vectors[:600])
+        eventually(lambda: logs and not workers())
+    assert [entry["event"] for entry in logs] == ["cells_failed"]
+    mirror.upsert(range(600, 1199), [0] * 599, vectors[600:1199])
+    assert not workers()
+    assert found_by_themselves(mirror, dict(enumerate(vectors[:1199])))
+    mirror.upsert([1199], [0], vectors[1199:])
+    eventually(lambda: mirror.in_cells)
+    assert found_by_themselves(mirror, dict(enumerate(vectors)))
+
+
+def no_memory(*_: object) -> None:
+    raise MemoryError
 
 
 def test_nobody_works_for_a_mirror_that_is_gone() -> None:
