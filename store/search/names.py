@@ -16,8 +16,8 @@ _DAYS = MONTHS.keys() | WEEKDAYS.keys()  # a note may write these as numbers
 
 
 def names_of(query: str) -> Iterator[str]:
-    """Words with a capital letter where no sentence begins. Where each word has one, capitals tell nothing; and an
-    acronym may be written out."""
+    """Words with a capital letter where no sentence begins. Where each word has one, capitals tell nothing; an acronym
+    may be written out, and what has digits in another way."""
     words = list(_WORD.finditer(query))
     if any(word.islower() and word not in FUNCTION_WORDS for word in map(re.Match.group, words)):
         yield from (word.group() for word in words if _is_name(word.group(), query[: word.start()]))
@@ -29,5 +29,5 @@ def has_unknown_name(query: str, missing: Collection[str]) -> bool:
 
 
 def _is_name(word: str, before: str) -> bool:
-    shaped = len(word) >= _SHORTEST and word[0].isupper() and not word.isupper()
+    shaped = len(word) >= _SHORTEST and word.isalpha() and word[0].isupper() and not word.isupper()
     return shaped and fold(word) not in _DAYS and not _BEGINS.search(before)

@@ -15,6 +15,7 @@ from memoryd.store.search.names import has_unknown_name, names_of
         ("It broke. Terraform refused. What did \u201cHashi\u201d say?", ["Hashi"]),
         ("\u201cTerraform\u201d state locking", []),
         ("what is our GDPR process", []),  # an acronym, which may be written out
+        ("does the M4a lens fit the Kat8 mount", []),  # a number, which may be written in another way
         ("which of Li and Bo called", []),  # as short as a part of something
         ("what did we do on Monday in October", []),  # a note may say it in numbers
         ("How to Tune the Kernel", []),  # a title
