@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from itertools import pairwise
 
 from memoryd.store.folding import fold
 from memoryd.store.search.common import FUNCTION_WORDS
 from memoryd.store.search.day_words import MONTHS, WEEKDAYS
 
 _WORD = re.compile(r"\w+")
-_BEGINS = re.compile(r"(?:^|[.?!:;…\n])\W*$")  # what stands before the first word of a sentence
+_ENDS = frozenset(".?!:;…\n")  # a sentence, or what comes before another
 _SHORTEST = 3  # letters: of fewer, it may as well be a part of something
+# German gives every noun a capital letter. Words that no other language is likely to have in a question.
+_GERMAN_WORDS = (
+    "auf aus bei beim dem der des das ein eine einem einen einer für haben ich ist kann mein meine mit nach nicht "
+    "sind und unser unsere vom von wann warum welche welcher welches wer wie wir wird wo zum zur"
+)
+_GERMAN = frozenset(_GERMAN_WORDS.split())
 _DAYS = MONTHS.keys() | WEEKDAYS.keys()  # a note may write these as numbers
 
 
-def names_of(query: str) -> Iterator[str]:
-    """Words with a capital letter where no sentence begins. Where each word has one, capitals tell nothing; an acronym
-    may be written out, and what has digits in another way."""
+def names_of(query: str) -> list[str]:
+    """Words with a capital letter where no sentence begins. Where each word has one, or each noun, capitals tell
+    nothing; an acronym may be written out, and what has digits in another way."""
     words = list(_WORD.finditer(query))
-    if any(word.islower() and word not in FUNCTION_WORDS for word in map(re.Match.group, words)):
-        yield from (word.group() for word in words if _is_name(word.group(), query[: word.start()]))
+    said = [word.group() for word in words]
+    is_title = not any(word.islower() and word not in FUNCTION_WORDS for word in said)
+    if is_title or not _GERMAN.isdisjoint(map(fold, said)):
+        return []
+    between = [query[before.end() : after.start()] for before, after in pairwise(words)]
+    return [word for word, gap in zip(said[1:], between, strict=True) if _is_name(word) and _ENDS.isdisjoint(gap)]
 
 
 def has_unknown_name(query: str, missing: Collection[str]) -> bool:
@@ -28,6 +39,6 @@ def has_unknown_name(query: str, missing: Collection[str]) -> bool:
     return bool(missing) and any(name in missing for name in names_of(query))
 
 
-def _is_name(word: str, before: str) -> bool:
+def _is_name(word: str) -> bool:
     shaped = len(word) >= _SHORTEST and word.isalpha() and word[0].isupper() and not word.isupper()
-    return shaped and fold(word) not in _DAYS and not _BEGINS.search(before)
+    return shaped and fold(word) not in _DAYS

@@ -20,13 +20,15 @@ from memoryd.store.search.names import has_unknown_name, names_of
         ("what did we do on Monday in October", []),  # a note may say it in numbers
         ("How to Tune the Kernel", []),  # a title
         ("Who is Melanie?", []),  # nothing beside it is more than grammar: it may be a title
+        ("Wo ist der Haupthahn zum Abdrehen des Wassers?", []),  # each noun has a capital
+        ("où habite Mélanie", ["Mélanie"]),
         ("где живёт Мелани", ["Мелани"]),
         ("佐野課長の誕生日", []),
         ("", []),
     ],
 )
 def test_names_have_a_capital_where_no_sentence_begins(query: str, names: list[str]) -> None:
-    assert list(names_of(query)) == names
+    assert names_of(query) == names
 
 
 def test_a_name_is_unknown_if_it_stands_nowhere() -> None:
