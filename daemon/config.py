@@ -291,8 +291,9 @@ class Search:
         default=0.1,
         metadata=about(
             "If even the best candidate is less relevant, the answer is empty and says why; 0: never. In a memory of "
-            "more than 80 chunks somewhat more is asked for, half as much again from 320 on; twice as much of a query "
-            "with a name that no note has. A query with a min_score of its own is not held to it.",
+            "more than 80 chunks somewhat more is asked for, half as much again from 320 on, and less in one of fewer "
+            "than ten; twice as much of a query with a name that no note has. A query with a min_score of its own is "
+            "not held to it.",
             0,
             1,
         ),

@@ -15,6 +15,9 @@ _FAR = 0.4  # of what nonsense gets: a query that gets less is about nothing tha
 _READS = 0.7  # the spread of a script that the model can read: in others its vectors say nothing either way
 _NAMED = 3  # words at most
 _SURER = 2.0  # times as relevant must an answer be to a query that is so far from everything, or names what is not here
+_UNMEASURED = (
+    0.7  # as relevant must an answer be where nobody knows what nonsense gets: a few notes had better be shown
+)
 _SMALL, _LARGE = 80, 320  # chunks: between these, what is asked for grows with the logarithm of their number
 _LARGER = 1.5  # times as relevant must an answer be in a large memory
 
@@ -22,12 +25,14 @@ _LARGER = 1.5  # times as relevant must an answer be in a large memory
 def least_relevance(abstain: float, weights: Mapping[str, Weight], noise: Noise, *, stranger: bool = False) -> float:
     """What the best candidate must reach to be taken for an answer.
 
-    More where the leg that can read the script finds nothing at all, or where the query names a ``stranger``; and more
-    in a large memory, for the more there is, the nearer something comes to any question by chance.
+    More where the leg that can read the script finds nothing at all, or where the query names a ``stranger``; more in
+    a large memory, for the more there is, the nearer something comes to any question by chance; less in a memory that
+    is too small to have its noise measured.
     """
     telling = weights.get("vector" if noise.spread >= _READS else "words")
     far = telling is not None and telling.best < _FAR * telling.noise
-    return abstain * (_SURER if far or stranger else _by_size(noise.chunks))
+    asked = abstain * (_SURER if far or stranger else _by_size(noise.chunks))
+    return asked if noise.shares else _UNMEASURED * asked
 
 
 def _by_size(chunks: int) -> float:

@@ -69,7 +69,8 @@ def test_the_rerankers_doubt_makes_no_answer_absent_and_its_word_makes_one_prese
 
 FAR = Weight(prior=1.0, noise=0.3, best=0.1, value=0.5)
 NEAR = Weight(prior=1.0, noise=0.3, best=0.2, value=0.5)  # as near as nonsense may come
-READ, UNREAD = Noise(spread=0.8), Noise(spread=0.5)  # a script that the model reads, and one that it does not
+MEASURED = {"vector": 0.3, "words": 0.3}
+READ, UNREAD = Noise(MEASURED, spread=0.8), Noise(MEASURED, spread=0.5)  # a script that the model reads; or not
 
 
 @pytest.mark.parametrize(
@@ -106,9 +107,16 @@ def test_a_query_that_names_a_stranger_is_answered_by_what_is_surely_relevant() 
 
 def test_in_a_large_memory_more_is_asked_for() -> None:
     """What has nothing to do with a question comes the nearer to it the more there is."""
-    least = [least_relevance(0.1, {}, Noise(chunks=chunks)) for chunks in (0, 80, 160, 320, 1_000_000)]
+    least = [least_relevance(0.1, {}, Noise(MEASURED, chunks=chunks)) for chunks in (0, 80, 160, 320, 1_000_000)]
     assert least == pytest.approx([0.1, 0.1, 0.125, 0.15, 0.15])
-    assert least_relevance(0.1, {"vector": FAR}, Noise(chunks=1_000)) == pytest.approx(0.2)  # as in a small one
+    assert least_relevance(0.1, {"vector": FAR}, Noise(MEASURED, chunks=1_000)) == pytest.approx(
+        0.2
+    )  # as in a small one
+
+
+def test_in_a_memory_of_a_few_notes_less_is_asked_for() -> None:
+    assert least_relevance(0.1, {"vector": NEAR}, Noise(chunks=9)) == pytest.approx(0.07)
+    assert least_relevance(0.1, {"vector": NEAR}, Noise(chunks=9), stranger=True) == pytest.approx(0.14)
 
 
 def test_words_that_stand_nowhere_are_named_as_they_were_typed() -> None:
