@@ -15,9 +15,7 @@ _FAR = 0.4  # of what nonsense gets: a query that gets less is about nothing tha
 _READS = 0.7  # the spread of a script that the model can read: in others its vectors say nothing either way
 _NAMED = 3  # words at most
 _SURER = 2.0  # times as relevant must an answer be to a query that is so far from everything, or names what is not here
-_UNMEASURED = (
-    0.7  # as relevant must an answer be where nobody knows what nonsense gets: a few notes had better be shown
-)
+_UNMEASURED = 0.7  # as relevant, where nobody knows what nonsense gets: of a few notes one too many had better be shown
 _SMALL, _LARGE = 80, 320  # chunks: between these, what is asked for grows with the logarithm of their number
 _LARGER = 1.5  # times as relevant must an answer be in a large memory
 
