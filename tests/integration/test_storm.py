@@ -110,7 +110,7 @@ def test_store_is_at_most_three_times_a_fresh_one_after_a_storm(tmp_path: Path) 
         times = {name: round(stormed[name] / size, 2) for name, size in sizes.items()}
     print(f"{CHANGES:,} changes: {stormed} bytes, {times} times a fresh store; at most {most}")  # noqa: T201
     assert max(times.values()) <= 3
-    assert times["keywords"] <= 2  # dead words are merged away before they are as many as the living ones
+    assert times["keywords"] <= 2.5  # dead words are merged away, but for as many as fill fifty pages
 
 
 def test_ledger_shrinks_when_most_of_it_is_deleted(tmp_path: Path) -> None:
