@@ -24,7 +24,7 @@ _DAYS = MONTHS.keys() | WEEKDAYS.keys()  # a note may write these as numbers
 
 def names_of(query: str) -> list[str]:
     """Words with a capital letter where no sentence begins. Where each word has one, or each noun, capitals tell
-    nothing; an acronym may be written out, and what has digits in another way."""
+    nothing; an acronym may be written out, and what has digits or capitals inside in another way."""
     words = list(_WORD.finditer(query))
     said = [word.group() for word in words]
     is_title = not any(word.islower() and word not in FUNCTION_WORDS for word in said)
@@ -40,5 +40,5 @@ def has_unknown_name(query: str, missing: Collection[str]) -> bool:
 
 
 def _is_name(word: str) -> bool:
-    shaped = len(word) >= _SHORTEST and word.isalpha() and word[0].isupper() and not word.isupper()
+    shaped = len(word) >= _SHORTEST and word.isalpha() and word[0].isupper() and word[1:].islower()
     return shaped and fold(word) not in _DAYS

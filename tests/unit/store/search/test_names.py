@@ -9,7 +9,8 @@ from memoryd.store.search.names import has_unknown_name, names_of
     ("query", "names"),
     [
         ("When did Melanie paint a sunrise?", ["Melanie"]),
-        ("why did we choose MongoDB for sessions", ["MongoDB"]),
+        ("why did we choose Mongo for sessions", ["Mongo"]),
+        ("who wrote the RateLimiter of PostgreSQL", []),  # which may be written as two words, or shorter
         ("what does (Zoë) think of the Łódź office", ["Zoë", "Łódź"]),
         ("Terraform state locking", []),  # any word may begin a sentence
         ("It broke. Terraform refused. What did \u201cHashi\u201d say?", ["Hashi"]),
