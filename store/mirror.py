@@ -89,6 +89,7 @@ class Mirror:
         self._scales: Vectors = np.empty(capacity, np.float32)
         self._sketches: Sketches | Cells | None = None  # None while every row is compared
         self._late: set[int] | None = None  # rows that were written while all are put into cells; None: they are not
+        self._spared = 0  # rows that may still be written before cells, which could not be made, are tried again
         # Of vectors that are kept in 8 bits these are all there is; of others, how far away the vector is, and itself.
         is_whole = precision == "float32"
         self._errors: Vectors | None = np.empty(capacity, np.float32) if is_whole else None
@@ -131,6 +132,7 @@ class Mirror:
                     self._late.update(rows.tolist())
             if self._whole is not None:
                 self._whole.write(rows, restore(vectors))
+            self._spared -= len(ids)
             if not self._wants_cells():
                 return
             self._late = set()
@@ -199,9 +201,9 @@ class Mirror:
 
     def _wants_cells(self) -> bool:
         held, count = self._sketches, len(self._rows)
-        if held is None or self._late is not None or count < self._awaited:
+        if held is None or self._late is not None or self._spared > 0:
             return False
-        return held.are_outgrown(count) if isinstance(held, Cells) else count >= self._cell_rows
+        return held.are_outgrown(count) if isinstance(held, Cells) else count >= max(self._cell_rows, self._awaited)
 
     def make_cells(self) -> Cells:
         """Where they are is told by some of the rows. None is in them yet; what is written from now on is noted."""
@@ -229,9 +231,9 @@ class Mirror:
         return end
 
     def do_without(self) -> None:
-        """Look at what is there, all sketches or cells of before, until there is twice as much."""
+        """Look at what is there, all sketches or cells of before, until as many rows were written as there are now."""
         with self._lock:
-            self._late, self._awaited = None, 2 * len(self._rows)
+            self._late, self._spared = None, len(self._rows)
 
     def _take_late(self) -> Rows:
         late = sorted(self._late or ())

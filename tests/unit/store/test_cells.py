@@ -188,7 +188,27 @@ def test_rows_that_are_all_deleted_meanwhile_are_put_into_cells_all_the_same() -
     assert found_by_themselves(mirror, dict(enumerate(vectors)))
 
 
-def test_where_cells_cannot_be_made_sketches_are_looked_at_and_twice_as_many_rows_try_again(
+class CountingMirror(Mirror):
+    made = 0
+
+    def make_cells(self) -> Cells:
+        self.made += 1
+        return super().make_cells()
+
+
+def test_outgrown_cells_are_made_anew_also_where_fewer_rows_are_left_than_were_awaited() -> None:
+    vectors = themes(900)
+    mirror = CountingMirror(64, exact_rows=100, cell_rows=200, capacity=900, part=1)
+    mirror.upsert(range(900), [0] * 900, vectors)
+    eventually(lambda: mirror.in_cells)
+    mirror.delete(range(800, 900))
+    for _ in range(3):
+        mirror.upsert(range(800), [0] * 800, vectors[:800])
+    eventually(lambda: mirror.in_cells and mirror.made == 2)
+    assert found_by_themselves(mirror, dict(enumerate(vectors[:800])))
+
+
+def test_where_cells_cannot_be_made_sketches_are_looked_at_and_as_many_rows_again_try_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     vectors = themes(1200)
