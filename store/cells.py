@@ -86,12 +86,13 @@ class Cells:
 
     def most_alike(self, vector: Vectors, wanted: int, count: int, part: float = 1.0) -> Rows:
         """Of the first ``count`` rows those that are most like a query, in that part of the cells. Fewer where many are
-        as unlike as can be, or were written anew."""
+        as unlike as can be, or have been written anew over and over."""
         query = self.directions.places(vector)
         nearness = self._middles @ query + self._reach * np.float32(np.linalg.norm(query))
         looked_at = max(1, min(self._cells, round(part * self._cells)))
         chosen = np.argpartition(-nearness, looked_at - 1)[:looked_at]
         self._index.nprobe = looked_at
+        wanted = min(self._written, -(-wanted * self._written // max(1, count)))  # for old sketches are among them
         _, found = self._index.search_preassigned(query[None], wanted, chosen[None], nearness[chosen][None])
         rows = self._row_of[found[0][found[0] >= 0]]
         return np.sort(rows[(rows >= 0) & (rows < count)]).astype(np.int64)

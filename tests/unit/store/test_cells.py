@@ -82,6 +82,14 @@ def test_a_row_that_is_written_again_is_what_it_was_written_as_last() -> None:
     assert all(row in alike(cells, rows[row], 3, 1000) for row in (1, 30, 32, 998))
 
 
+def test_as_many_rows_are_told_where_half_of_the_sketches_are_old_ones() -> None:
+    rows = anyhow(1000)
+    cells = cells_of(rows)
+    assert len(alike(cells, rows[0], 100, 1000)) == 100
+    cells.write(np.arange(1000), cells.directions.sketch(rows))
+    assert len(alike(cells, rows[0], 100, 1000)) == 100
+
+
 def test_of_rows_beyond_the_count_nothing_is_told() -> None:
     rows = anyhow(300)
     assert alike(cells_of(rows), rows[299], 300, 100) == list(range(100))
