@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_eval_embeds_a_text_once_for_all_workspaces(machine: Machine, tmp_path: 
     queries = write_queries(tmp_path, {"id": 1, "query": "puppy", "gold": [GOLD]})
 
     def embeddings() -> int:
-        with sqlite3.connect(cache / "eval/embeddings.db") as sql:
+        with closing(sqlite3.connect(cache / "eval/embeddings.db")) as sql:
             count: int = sql.execute("SELECT count(*) FROM embeddings").fetchone()[0]
         return count
 

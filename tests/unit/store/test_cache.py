@@ -192,7 +192,8 @@ def test_file_that_an_older_memoryd_wrote_is_used_on_and_laid_anew_by_the_next_p
     drawn = np.random.default_rng(11).normal(size=(60, 24)).astype(np.float32)  # what it was made of
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     hashes = [f"text {number}".encode() for number in range(60)]
-    before = sqlite3.connect(path).execute("SELECT sql FROM sqlite_schema WHERE name = 'embeddings'").fetchone()[0]
+    with closing(sqlite3.connect(path)) as sql:
+        before = sql.execute("SELECT sql FROM sqlite_schema WHERE name = 'embeddings'").fetchone()[0]
     assert "fingerprint TEXT" in before
     with closing(SqliteCache(path, clock, precision=precision)) as cache:
         for _ in range(2):  # as it was, and laid anew

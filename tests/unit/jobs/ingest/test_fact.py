@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,8 +81,9 @@ def clock() -> SetClock:
 
 
 @pytest.fixture
-def answers(tmp_path: Path, clock: SetClock) -> Answers:
-    return Answers(tmp_path / "ingest.db", clock)
+def answers(tmp_path: Path, clock: SetClock) -> Iterator[Answers]:
+    with closing(Answers(tmp_path / "ingest.db", clock)) as answers:
+        yield answers
 
 
 @pytest.fixture
@@ -174,7 +177,8 @@ def test_damaged_store_of_answers_is_told_of_and_begun_anew(tmp_path: Path, cloc
     path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 8192)
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-    with pytest.raises(StoreCorrupt):
-        Answers(path, clock, told.append).find(Asked("m", "1", "p"))
+    with pytest.raises(StoreCorrupt), closing(Answers(path, clock, told.append)) as damaged:
+        damaged.find(Asked("m", "1", "p"))
     answers.begin_anew(path.unlink)
-    assert answers.find(Asked("m", "1", "p")) is None
+    with closing(answers):
+        assert answers.find(Asked("m", "1", "p")) is None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,9 @@ class Interrupted(FactFolder):
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> Answers:
-    return Answers(tmp_path / "ingest.db", SetClock(NOW))
+def answers(tmp_path: Path) -> Iterator[Answers]:
+    with closing(Answers(tmp_path / "ingest.db", SetClock(NOW))) as answers:
+        yield answers
 
 
 @pytest.fixture
