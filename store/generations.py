@@ -94,9 +94,9 @@ class Generations:
         """From here on this one is searched: one row says so. The one before is kept, and retired."""
         with self._database.write() as sql:
             sql.execute(
-                "UPDATE generations SET retired_at = iif(active AND id != ?1, ?2, iif(id = ?1, NULL, retired_at)),"
-                " active = (id = ?1)",
-                (generation, now),
+                "UPDATE generations SET retired_at = iif(active AND id != :id, :now, iif(id = :id, NULL, retired_at)),"
+                " active = (id = :id)",
+                {"id": generation, "now": now},
             )
             failpoint("generation.flip.before")
         failpoint("generation.flip.after")

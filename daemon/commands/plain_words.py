@@ -89,6 +89,8 @@ class PlainParser:
             return
         if not equals and (text := next(rest, "-")).startswith("-"):
             raise NotPlain
+        if text == "--":  # which argparse takes out of what is said, before Python 3.13
+            raise NotPlain
         try:
             value = option.read(text)
         except (TypeError, ValueError):

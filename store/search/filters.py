@@ -36,14 +36,14 @@ def report_filters(sql: sqlite3.Connection, query: SearchQuery) -> FilterReport:
     (left,) = sql.execute(
         """
         SELECT count(*) FROM documents d
-         WHERE skipped IS NULL AND (?1 IS NULL OR id IN (SELECT value FROM json_each(?1)))
-           AND (?2 = '[]' OR EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id
-                                        AND c.id NOT IN (SELECT value FROM json_each(?2))))
+         WHERE skipped IS NULL AND (:documents IS NULL OR id IN (SELECT value FROM json_each(:documents)))
+           AND (:hidden = '[]' OR EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id
+                                             AND c.id NOT IN (SELECT value FROM json_each(:hidden))))
         """,
-        (
-            None if visible.documents is None else json.dumps(list(visible.documents)),
-            json.dumps(list(visible.hidden_chunks)),
-        ),
+        {
+            "documents": None if visible.documents is None else json.dumps(list(visible.documents)),
+            "hidden": json.dumps(list(visible.hidden_chunks)),
+        },
     ).fetchone()
     (everything,) = sql.execute("SELECT count(*) FROM documents WHERE skipped IS NULL").fetchone()
     on = {name: getattr(query, field) for name, field in _FILTERS.items() if getattr(query, field)}

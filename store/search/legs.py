@@ -38,8 +38,8 @@ _MOST_TERMS = 2000
 _MOST_READ = 1000  # chunks whose text is read for a term that is rarer than its trigrams
 
 # Unfiltered, both are null, and no chunk is looked up for it.
-_VISIBLE = """(?1 IS NULL OR c.document_id IN (SELECT value FROM json_each(?1)))
-           AND (?2 IS NULL OR c.id NOT IN (SELECT value FROM json_each(?2)))"""
+_VISIBLE = """(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))
+           AND (:hidden IS NULL OR c.id NOT IN (SELECT value FROM json_each(:hidden)))"""
 
 
 def weigh_words(sql: sqlite3.Connection, query: KeywordQuery, written: Written = ANYHOW) -> dict[str, float]:
@@ -142,16 +142,9 @@ def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible
 
 def _seen(sql: sqlite3.Connection, found: Postings, visible: Visible) -> Postings:
     """The chunks that the query may see: not even a rank tells how many others there are."""
-    if visible.documents is not None:
-        rows = sql.execute(
-            f"SELECT c.id FROM json_each(?3) wanted JOIN chunks c ON c.id = wanted.value WHERE {_VISIBLE}",  # noqa: S608 - a constant
-            (*_bounds(visible), json.dumps(found.chunks.tolist())),
-        )
-        seen = np.isin(found.chunks, [chunk for (chunk,) in rows.fetchall()])
-    elif visible.hidden_chunks:
-        seen = np.isin(found.chunks, list(visible.hidden_chunks), invert=True)
-    else:
+    if visible == Visible():
         return found
+    seen = visible.those_of(sql, found.chunks)
     return Postings(found.chunks[seen], found.scores[seen])
 
 
@@ -188,14 +181,14 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
     if not query.short:
         return {}
     # Of scripts that it has in pairs, the word index knows every character: it tells where to look.
-    told = (" OR ".join(query.word_phrases),) if all(map(is_paired, query.short)) else ()
-    where = "AND c.id IN (SELECT rowid FROM chunk_words WHERE chunk_words MATCH ?3)" if told else ""
+    is_told = all(map(is_paired, query.short))
+    where = "AND c.id IN (SELECT rowid FROM chunk_words WHERE chunk_words MATCH :words)" if is_told else ""
     rows = sql.execute(
         f"""
         SELECT c.id, c.key, t.heading, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.id
          WHERE {_VISIBLE} {where}
         """,  # noqa: S608 - what is put in are constants
-        (*_bounds(visible), *told),
+        {**_bounds(visible), "words": " OR ".join(query.word_phrases)},
     )
     found: list[tuple[float, str, int, float]] = []
     for chunk, key, heading, text in rows:
@@ -210,6 +203,7 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
     }
 
 
-def _bounds(visible: Visible) -> tuple[str | None, str | None]:
+def _bounds(visible: Visible) -> dict[str, str | None]:
     documents = None if visible.documents is None else json.dumps(list(visible.documents))
-    return documents, json.dumps(list(visible.hidden_chunks)) if visible.hidden_chunks else None
+    hidden = json.dumps(list(visible.hidden_chunks)) if visible.hidden_chunks else None
+    return {"documents": documents, "hidden": hidden}

@@ -100,17 +100,23 @@ class Index:
         its BM25, FTS5 would count all that have it."""
         # As one value: a row for each of thousands takes Python four times as long as FTS5.
         newest = (
-            f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {self.name} WHERE {self.name} MATCH ?1 {{}}"  # noqa: S608 - a constant
-            " ORDER BY rowid DESC LIMIT ?2)"
+            f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {self.name} WHERE {self.name} MATCH :phrase {{}}"  # noqa: S608 - a constant
+            " ORDER BY rowid DESC LIMIT :most)"
         )
+        asked = {"phrase": phrase, "most": most}
         if documents is None:
             query = newest.format("")
-            return self.keep(phrase, lambda: _make_alike(self.sql.execute(query, (phrase, most))), most)
+            return self.keep(phrase, lambda: _make_alike(self.sql.execute(query, asked)), most)
         # The plus keeps SQLite from asking FTS5 for one chunk after the other.
         query = newest.format(
-            "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?3)))"
+            "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(:documents)))"
         )
-        return _make_alike(self.sql.execute(query, (phrase, most, json.dumps(list(documents)))))
+        return _make_alike(self.sql.execute(query, {**asked, "documents": json.dumps(list(documents))}))
+
+    def chunks_with(self, phrase: str, most: int) -> Chunks:
+        """The newest of the chunks that have the phrase, so many at most; or all of them, where they are known."""
+        known = self._kept.postings.get((phrase, -1)) or self.newest(phrase, most, None)
+        return known.chunks
 
 
 def _make_alike(newest: sqlite3.Cursor) -> Postings:

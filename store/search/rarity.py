@@ -84,12 +84,11 @@ def missing_words(sql: sqlite3.Connection, query: KeywordQuery, visible: Visible
 
 def _stands(index: Index, phrase: str, visible: Visible) -> bool:
     """Whether a chunk that may be seen has the phrase: what others have to say is not told by what is known."""
-    if visible.documents is None and not visible.hidden_chunks:
+    if visible == Visible():
         return index.count(phrase, 1) > 0
     if index.count(phrase, _COMMON) >= _COMMON:  # so common that it tells nothing either way
         return True
-    newest = index.newest(phrase, 1 + len(visible.hidden_chunks), visible.documents)
-    return not visible.hidden_chunks.issuperset(newest.chunks.tolist())
+    return bool(visible.those_of(index.sql, index.chunks_with(phrase, _COMMON)).any())
 
 
 def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) -> Phrase:

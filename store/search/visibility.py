@@ -6,15 +6,21 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from functools import cached_property
+from operator import attrgetter, itemgetter
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memoryd.store.generations import Pending
 from memoryd.store.globs import matches_any
 from memoryd.store.model import document_id
 from memoryd.store.scope import UNKNOWN, seen_from
+from memoryd.store.search.owners import Column, owners_of
 from memoryd.store.search.request import SearchQuery
 from memoryd.store.search.superseded import find_superseded
+from memoryd.store.sqlite_file import Connection
 
 _FEW_CHUNKS = 100  # that the legs pass over one by one; more are left out by naming the documents that stay
 _CHUNKS_OF_DOCUMENTS = f"""
@@ -25,9 +31,12 @@ _FACTS_OF = (  # a fact is kept in a workspace of memoryd's own, and belongs to 
     " (SELECT value FROM json_each(:workspace)))"
 )
 _IN_SQL = ("workspaces", "sources", "scope", "after", "before", "as_of")  # filters that SQL alone can apply
+_filters_of = attrgetter(*_IN_SQL, "paths", "exclude", "include_superseded", "hidden_sources")
+_KEPT = "visible"
+_MOST_KEPT = 8  # filters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Visible:
     documents: frozenset[int] | None = None  # None = all of them
     hidden_chunks: frozenset[int] = frozenset()  # of those documents
@@ -35,19 +44,51 @@ class Visible:
     def shows(self, document: int, chunk: int) -> bool:
         return (self.documents is None or document in self.documents) and chunk not in self.hidden_chunks
 
+    def those_of(self, sql: sqlite3.Connection, chunks: Column) -> NDArray[np.bool_]:
+        """Which of these chunks may be seen."""
+        seen = np.ones(len(chunks), np.bool_)
+        if self.documents is not None:
+            owners = owners_of(sql, chunks)
+            seen = self._ordered[np.searchsorted(self._ordered, owners)] == owners
+        if self.hidden_chunks:
+            seen &= np.isin(chunks, list(self.hidden_chunks), invert=True)
+        return seen
+
+    @cached_property
+    def _ordered(self) -> Column:
+        """The documents, the lowest first, and one that there never is: whatever is looked for has a place."""
+        documents = np.fromiter(self.documents or (), np.int64)
+        return np.append(np.sort(documents), np.iinfo(np.int64).max)
+
 
 def find_visible(sql: sqlite3.Connection, query: SearchQuery) -> Visible:
     """The documents that the filters leave, and of them the chunks that are hidden one by one.
 
-    A scope is always kept by the list of documents, which the vector index applies before it looks for neighbours.
+    Who asks mostly asks again by the same filters, so what was found is kept for as long as nobody writes.
     """
+    if not isinstance(sql, Connection):
+        return _find_visible(sql, query)
+    (state,) = sql.execute("PRAGMA data_version").fetchone()  # another one when others have written
+    of_state, kept = sql.kept.get(_KEPT, (None, {}))
+    known: dict[object, Visible] = kept if of_state == state else {}
+    filters = _filters_of(query)
+    visible = known.pop(filters, None) or _find_visible(sql, query)
+    if len(known) >= _MOST_KEPT:
+        del known[next(iter(known))]
+    known[filters] = visible  # what was asked for last comes last
+    sql.kept[_KEPT] = state, known
+    return visible
+
+
+def _find_visible(sql: sqlite3.Connection, query: SearchQuery) -> Visible:
+    """A scope is always kept by naming the documents, which the vector index applies before it looks for neighbours."""
     globs = [item for item in query.exclude if "*" in item or "?" in item or item.endswith("/")]
     patterns = set(globs)
     names = [item for item in query.exclude if item not in patterns]
     chunks = _first(sql, "SELECT id FROM chunks WHERE key IN (SELECT value FROM json_each(?))", names)
     documents = _first(sql, "SELECT id FROM documents WHERE path IN (SELECT value FROM json_each(?))", names)
     if not query.include_superseded:
-        documents |= find_superseded(sql, query).keys()
+        documents = documents.union(find_superseded(sql, query))
     filters = (query.paths, query.unasked_sources(), *(getattr(query, name) for name in _IN_SQL))
     if not globs and not any(filters):
         theirs = _first(sql, _CHUNKS_OF_DOCUMENTS, documents)

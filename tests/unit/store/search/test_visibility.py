@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from memoryd.store.generations import Pending
 from memoryd.store.model import Superseding, document_id
 from memoryd.store.search.request import SearchQuery
 from memoryd.store.search.visibility import Visible, find_visible, hidden_by, name_pending
+from memoryd.store.sqlite_file import Connection
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, open_ledger
 
@@ -109,6 +111,52 @@ def test_what_is_hidden_by_scope_is_left_to_the_vector_index_too(notes: Ledger) 
 def test_scope_of_nobody_sees_nothing_of_its_own(ledger: Ledger) -> None:
     ledger.put(replace(make_document("a.md", "words\n"), scope="unknown"))
     assert look(ledger, scope="user:ana").documents == frozenset()
+
+
+# -- what is kept ---------------------------------------------------------------------------------------------
+
+
+def test_what_was_found_is_kept_until_somebody_writes(notes: Ledger) -> None:
+    first = look(notes, scope="user:ana")
+    assert look(notes, scope="user:ana") is first
+    assert look(notes, scope="user:bob") != first
+    assert look(notes, scope="user:ana") is first
+    notes.put(replace(make_document("MEMORY.md", "first words of MEMORY.md\n"), scope="user:bob"))
+    assert first.documents is not None
+    assert look(notes, scope="user:ana").documents == first.documents - {document_id("home", "MEMORY.md")}
+
+
+def test_snapshot_sees_what_it_saw(notes: Ledger) -> None:
+    query = SearchQuery("words", TODAY, scope="user:ana")
+    with notes.database.read() as sql:
+        before = find_visible(sql, query)
+        notes.put(replace(make_document("memory/new.md", "new words\n"), scope="user:ana"))
+        assert find_visible(sql, query) == before
+    after = look(notes, scope="user:ana")
+    assert before.documents is not None
+    assert after.documents == before.documents | {document_id("home", "memory/new.md")}
+
+
+def test_of_many_filters_the_last_are_kept(notes: Ledger) -> None:
+    first, *_, last = (look(notes, scope=f"user:{number}") for number in range(20))
+    assert look(notes, scope="user:19") is last
+    assert look(notes, scope="user:0") is not first
+    with notes.database.read() as sql:
+        assert isinstance(sql, Connection)
+        assert len(sql.kept["visible"][1]) == 8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scope": "user:ana"}, {"scope": "user:nobody", "sources": ("skills",)}, {"exclude": ("MEMORY.md",)}],
+)
+def test_chunks_are_told_apart_as_one_by_one(notes: Ledger, options: dict[str, Any]) -> None:
+    visible = look(notes, **options)
+    with notes.database.read() as sql:
+        rows = sql.execute("SELECT document_id, id FROM chunks").fetchall()
+        told = visible.those_of(sql, np.array([chunk for _, chunk in rows], np.int64))
+    assert told.tolist() == [visible.shows(document, chunk) for document, chunk in rows]
+    assert len(rows) > 0
 
 
 # -- exclude --------------------------------------------------------------------------------------------------
