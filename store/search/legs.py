@@ -36,6 +36,7 @@ _MOST_WORDS = 4000
 _MOST_TERMS = 2000
 
 _MOST_READ = 1000  # chunks whose text is read for a term that is rarer than its trigrams
+_SCANNED = 200  # and for a term that is too short for these, where the word index tells which
 
 # Unfiltered, both are null, and no chunk is looked up for it.
 _VISIBLE = """(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))
@@ -182,13 +183,14 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
         return {}
     # Of scripts that it has in pairs, the word index knows every character: it tells where to look.
     is_told = all(map(is_paired, query.short))
-    where = "AND c.id IN (SELECT rowid FROM chunk_words WHERE chunk_words MATCH :words)" if is_told else ""
+    where = "AND c.id IN (SELECT value FROM json_each(:told))" if is_told else ""
+    told = list(words_leg(sql, query, _SCANNED, visible).ranking) if is_told else []
     rows = sql.execute(
         f"""
         SELECT c.id, c.key, t.heading, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.id
          WHERE {_VISIBLE} {where}
         """,  # noqa: S608 - what is put in are constants
-        {**_bounds(visible), "words": " OR ".join(query.word_phrases)},
+        {**_bounds(visible), "told": json.dumps(told)},
     )
     found: list[tuple[float, str, int, float]] = []
     for chunk, key, heading, text in rows:

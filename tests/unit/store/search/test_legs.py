@@ -303,6 +303,26 @@ def test_queries_use_their_indexes(ledger: Ledger) -> None:
     assert len(steps) > 8
 
 
+def test_a_character_that_very_many_chunks_have_is_looked_for_where_it_stands_most(ledger: Ledger) -> None:
+    """And a hidden chunk takes nobody's place."""
+    few = {number: f"鳥が来た。{'花が咲いて風が吹いた。' * 8}{number}\n" for number in range(300)}
+    texts = [*few.values(), "鳥と鳥と鳥。\n", "鳥鳥鳥鳥。\n", "花だけ。\n"]
+    ledger.put(*(make_document(f"{number}.md", text) for number, text in enumerate(texts)))
+    ids = ledger.chunk_ids()
+    read: list[str] = []
+    with ledger.database.read() as sql:
+        sql.set_trace_callback(read.append)
+        ranking = trigram_leg(sql, build_query("鳥"), 20, Visible()).ranking
+        sql.set_trace_callback(None)
+        seen = Visible(None, frozenset({ids["鳥鳥鳥鳥。\n"]}))
+        without = trigram_leg(sql, build_query("鳥"), 20, seen).ranking
+    assert list(ranking)[:2] == [ids["鳥鳥鳥鳥。\n"], ids["鳥と鳥と鳥。\n"]]
+    assert next(iter(without)) == ids["鳥と鳥と鳥。\n"]
+    assert len(ranking) == len(without) == 20
+    (scan,) = [statement for statement in read if "chunk_texts" in statement]
+    assert scan.count(",") < 250  # not three hundred chunks
+
+
 # -- words ----------------------------------------------------------------------------------------------------
 
 
