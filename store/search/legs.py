@@ -17,6 +17,7 @@ import numpy as np
 from memoryd.store.folding import fold, is_paired
 from memoryd.store.search.answer import LegRank, Ranking
 from memoryd.store.search.keyword_leg import Found, KeywordLeg, place_at
+from memoryd.store.search.owners import stretches_of
 from memoryd.store.search.postings import Chunks, Index, Postings, Scores, add_up
 from memoryd.store.search.query import KeywordQuery
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
@@ -36,6 +37,9 @@ _MOST_WORDS = 4000
 _MOST_TERMS = 2000
 
 _MOST_READ = 1000  # chunks whose text is read for a term that is rarer than its trigrams
+_FEW_DOCUMENTS = 64  # that are asked one by one which of their chunks have a common phrase
+_ENOUGH = 200  # chunks of the newest part of the memory that a query may see; else it goes back
+_MOST_FURTHER = 16  # times as far
 _SCANNED = 200  # and for a term that is too short for these, where the word index tells which
 
 # Unfiltered, both are null, and no chunk is looked up for it.
@@ -133,12 +137,20 @@ def _leg(
 def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible) -> list[Postings]:
     """Of a question that has nothing but common phrases, those that each chunk has, in the newest part of the memory.
 
-    It reaches as far back as all of them are known to stand or not. A phrase counts as if it stood once in a chunk of
-    the usual length.
+    It reaches as far back as all of them are known to stand or not; further, if little of that may be seen. Of a few
+    documents it is all that they have. A phrase counts as if it stood once in a chunk of the usual length.
     """
-    postings = [index.newest(phrase.text, most, visible.documents) for phrase in phrases]
-    since = max((int(each.chunks[0]) for each in postings if len(each.chunks) == most), default=0)
-    return [each.since(since) for each in postings]
+    if visible.documents is not None and len(visible.documents) <= _FEW_DOCUMENTS:
+        stretches = stretches_of(index.sql, visible.documents)
+        return [_seen(index.sql, index.between(phrase.text, stretches), visible) for phrase in phrases]
+    while True:
+        newest = [index.newest(phrase.text, most) for phrase in phrases]
+        since = max((int(each.chunks[0]) for each in newest if len(each.chunks) == most), default=0)
+        seen = [_seen(index.sql, each.since(since), visible) for each in newest]
+        visibly = max(len(each.chunks) for each in seen)
+        if not since or visible.documents is None or visibly >= _ENOUGH:
+            return seen
+        most *= min(_MOST_FURTHER, max(2, -(-2 * _ENOUGH // (visibly + 1))))
 
 
 def _seen(sql: sqlite3.Connection, found: Postings, visible: Visible) -> Postings:

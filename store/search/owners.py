@@ -1,4 +1,5 @@
-"""Which document each chunk is of: filters ask for it of every chunk that has a word of the query.
+"""Which document each chunk is of, and where those of a document lie: filters ask for it of every chunk that has a word
+of the query.
 
 What was read is kept for as long as the chunks are the same. The word index has every chunk, so its own record of how
 it lies tells that.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +22,7 @@ Column = NDArray[np.int64]
 
 _INDEX = "chunk_words"
 _KEPT = "owners"
+_BETWEEN = 300  # chunks
 
 
 @dataclass(slots=True)
@@ -42,6 +45,25 @@ def owners_of(sql: sqlite3.Connection, chunks: Column) -> Column:
         kept.documents[rows[:, 0]] = rows[:, 1]
     owners: Column = kept.documents[chunks]
     return owners
+
+
+def stretches_of(sql: sqlite3.Connection, documents: Collection[int]) -> list[tuple[int, int]]:
+    """Where the chunks of these documents lie, from one id to another: those of one mostly lie together.
+
+    A few of others may be among them: to pass over these is quicker than to look for the next stretch.
+    """
+    rows = sql.execute(
+        "SELECT min(id), max(id) FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
+        " GROUP BY document_id ORDER BY 1",
+        (json.dumps(list(documents)),),
+    )
+    stretches: list[tuple[int, int]] = []
+    for first, last in rows.fetchall():
+        if stretches and first - stretches[-1][1] <= _BETWEEN:
+            first, before = stretches.pop()
+            last = max(last, before)
+        stretches.append((first, last))
+    return stretches
 
 
 def _kept(sql: sqlite3.Connection) -> _Owners:

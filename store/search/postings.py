@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,7 @@ _MOST_PLACES = 100_000  # of all postings that are kept of an index, over each c
 
 Chunks = NDArray[np.int64]
 Scores = NDArray[np.float64]
+Stretch = tuple[int, int]  # of chunks, from one id to another, both included
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,34 +96,35 @@ class Index:
         kept.postings[name] = postings
         return postings
 
-    def newest(self, phrase: str, most: int, documents: Collection[int] | None) -> Postings:
-        """Of the newest chunks that have the phrase, in these documents if any are named. Each has a score of 1: for
-        its BM25, FTS5 would count all that have it."""
+    def newest(self, phrase: str, most: int) -> Postings:
+        """Of the newest chunks that have the phrase. Each has a score of 1: for its BM25, FTS5 would count all that
+        have it."""
         # As one value: a row for each of thousands takes Python four times as long as FTS5.
-        newest = (
-            f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {self.name} WHERE {self.name} MATCH :phrase {{}}"  # noqa: S608 - a constant
-            " ORDER BY rowid DESC LIMIT :most)"
+        query = (
+            f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {self.name} WHERE {self.name} MATCH ?"  # noqa: S608 - a constant
+            " ORDER BY rowid DESC LIMIT ?)"
         )
-        asked = {"phrase": phrase, "most": most}
-        if documents is None:
-            query = newest.format("")
-            return self.keep(phrase, lambda: _make_alike(self.sql.execute(query, asked)), most)
-        # The plus keeps SQLite from asking FTS5 for one chunk after the other.
-        query = newest.format(
-            "AND +rowid IN (SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(:documents)))"
+        return self.keep(phrase, lambda: _make_alike(self.sql.execute(query, (phrase, most))), most)
+
+    def between(self, phrase: str, stretches: Sequence[Stretch]) -> Postings:
+        """Of the chunks in these stretches that have the phrase. Each has a score of 1."""
+        name = self.name
+        query = (
+            f"SELECT group_concat({name}.rowid) FROM json_each(?) own CROSS JOIN {name}"  # noqa: S608 - a constant
+            f" ON {name}.rowid BETWEEN own.value ->> 0 AND own.value ->> 1 WHERE {name} MATCH ?"
         )
-        return _make_alike(self.sql.execute(query, {**asked, "documents": json.dumps(list(documents))}))
+        return _make_alike(self.sql.execute(query, (json.dumps(stretches), phrase)))
 
     def chunks_with(self, phrase: str, most: int) -> Chunks:
         """The newest of the chunks that have the phrase, so many at most; or all of them, where they are known."""
-        known = self._kept.postings.get((phrase, -1)) or self.newest(phrase, most, None)
+        known = self._kept.postings.get((phrase, -1)) or self.newest(phrase, most)
         return known.chunks
 
 
-def _make_alike(newest: sqlite3.Cursor) -> Postings:
-    """Of chunks that are told in one value, the newest first."""
-    (told,) = newest.fetchone()
-    chunks: Chunks = np.fromstring(told, np.int64, sep=",")[::-1] if told else np.empty(0, np.int64)
+def _make_alike(found: sqlite3.Cursor) -> Postings:
+    """Of chunks that are told in one value, in any order."""
+    (told,) = found.fetchone()
+    chunks: Chunks = np.unique(np.fromstring(told, np.int64, sep=",")) if told else np.empty(0, np.int64)
     return Postings(chunks, np.ones(len(chunks)))
 
 

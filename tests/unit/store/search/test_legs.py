@@ -390,11 +390,33 @@ def test_of_common_words_alone_the_newest_chunks_are_found_and_those_with_more_o
     assert min(found) > 6
 
 
-@pytest.mark.usefixtures("few_places")
-def test_a_filter_does_not_starve_a_question_of_common_words(ledger: Ledger) -> None:
+@pytest.fixture(params=["document by document", "further and further back"])
+def filtered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways in which the chunks with common words are found that a filter leaves."""
+    if request.param == "further and further back":
+        monkeypatch.setattr("memoryd.store.search.legs._FEW_DOCUMENTS", 0)
+        monkeypatch.setattr("memoryd.store.search.legs._ENOUGH", 3)
+
+
+@pytest.mark.usefixtures("few_places", "filtered")
+@pytest.mark.parametrize("wanted", [(0, 2), (0,), (19,), (3, 17, 18), ()])
+def test_a_filter_does_not_starve_a_question_of_common_words(ledger: Ledger, wanted: tuple[int, ...]) -> None:
     put_in_turn(ledger, *["server boat"] * 20)
-    documents = frozenset(document_id("home", f"{number}.md") for number in (0, 2))
-    assert sorted(numbers(ledger, "server boat", documents)) == [0, 2]
+    documents = frozenset(document_id("home", f"{number}.md") for number in wanted)
+    assert sorted(numbers(ledger, "server boat", documents)) == list(wanted)
+
+
+@pytest.mark.usefixtures("few_places")
+def test_with_a_filter_the_newest_chunks_that_it_leaves_are_enough(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryd.store.search.legs._FEW_DOCUMENTS", 0)
+    monkeypatch.setattr("memoryd.store.search.legs._ENOUGH", 4)
+    put_in_turn(ledger, *["server boat"] * 60)
+    documents = frozenset(document_id("home", f"{number}.md") for number in range(0, 60, 2))
+    found = numbers(ledger, "server boat", documents)
+    assert 4 <= len(found) < 30
+    assert sorted(found) == list(range(60 - 2 * len(found), 60, 2))  # no gap in between
 
 
 @pytest.mark.usefixtures("few_places")

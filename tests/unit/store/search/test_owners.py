@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryd.store.model import document_id
-from memoryd.store.search.owners import owners_of
+from memoryd.store.search.owners import owners_of, stretches_of
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger, open_ledger
 
@@ -69,6 +67,20 @@ def test_older_snapshot_knows_its_own(ledger: Ledger) -> None:
     assert owners(ledger, boat) == [B]
 
 
+def test_documents_that_lie_together_are_one_stretch_and_others_are_not(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "boat\n", "ship\n"), make_document("between.md", "raft\n"))
+    ledger.put(make_document("b.md", "oar\n"))
+    ledger.put(make_document("long.md", *(f"number {number}\n" for number in range(400))))
+    ledger.put(make_document("c.md", "sail\n"))
+    ids = ledger.chunk_ids()
+    with ledger.database.read() as sql:
+        assert stretches_of(sql, []) == []
+        assert stretches_of(sql, [A]) == [(ids["boat\n"], ids["ship\n"])]
+        assert stretches_of(sql, [B, A]) == [(ids["boat\n"], ids["oar\n"])]
+        far = document_id("home", "c.md")
+        assert stretches_of(sql, [far, A]) == [(ids["boat\n"], ids["ship\n"]), (ids["sail\n"], ids["sail\n"])]
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 4)), max_size=8), st.data())
 def test_after_any_history_owners_are_those_of_the_ledger(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], data: st.DataObject
@@ -77,10 +89,12 @@ def test_after_any_history_owners_are_those_of_the_ledger(
         for name, size in steps:
             ledger.put(make_document(f"{name}.md", *(f"{name} {number}\n" for number in range(size))))
             asked = data.draw(st.lists(st.integers(1, 20), max_size=6))
+            names = data.draw(st.sets(st.sampled_from("abcd")))
             with ledger.database.read() as sql:
-                assert owners_of(sql, np.array(asked, np.int64)).tolist() == _by_sql(sql, asked)
-
-
-def _by_sql(sql: sqlite3.Connection, chunks: list[int]) -> list[int]:
-    known = dict(sql.execute("SELECT id, document_id FROM chunks").fetchall())
-    return [known.get(chunk, 0) for chunk in chunks]
+                known = dict(sql.execute("SELECT id, document_id FROM chunks").fetchall())
+                assert owners_of(sql, np.array(asked, np.int64)).tolist() == [known.get(chunk, 0) for chunk in asked]
+                documents = {document_id("home", f"{each}.md") for each in names}
+                stretches = stretches_of(sql, documents)
+            assert stretches == sorted(stretches)
+            within = {chunk for first, last in stretches for chunk in range(first, last + 1)}
+            assert {chunk for chunk, document in known.items() if document in documents} <= within
