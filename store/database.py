@@ -31,6 +31,8 @@ from memoryd.store.sqlite_file import (
 )
 
 _DRAIN_SECONDS = 10.0  # for reads under way to end
+# What a reader knows besides: which trigrams there are, and how many chunks have each.
+_OF_READERS = ("CREATE VIRTUAL TABLE temp.trigrams USING fts5vocab('main', 'chunks_fts', 'row')",)
 
 
 class Database:
@@ -215,7 +217,7 @@ class Database:
         with self._pool:
             if self._refusal:
                 raise self._refusal()
-            reader = self._idle.pop() if self._idle else connect(self.path, query_only=True)
+            reader = self._idle.pop() if self._idle else connect(self.path, query_only=True, beside=_OF_READERS)
             self._reading.add(reader)
             return reader
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,10 @@ class Connection(sqlite3.Connection):
         self.kept: dict[str, Any] = {}
 
 
-def connect(path: Path, *, query_only: bool = False, page_bytes: int = _PAGE_BYTES) -> Connection:
-    """``page_bytes``: of a file that is not there yet."""
+def connect(
+    path: Path, *, query_only: bool = False, page_bytes: int = _PAGE_BYTES, beside: Iterable[str] = ()
+) -> Connection:
+    """``page_bytes``: of a file that is not there yet. ``beside``: statements that make temporary tables."""
     connection = sqlite3.connect(
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
     )
@@ -56,6 +58,8 @@ def connect(path: Path, *, query_only: bool = False, page_bytes: int = _PAGE_BYT
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
+        for statement in beside:
+            connection.execute(statement)
         if query_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:

@@ -21,7 +21,7 @@ from bench_corpus import Writer
 from bench_daemon import PATIENCE, Daemon, Home
 from bench_limits import measure_limits
 from bench_memory import SCOPES, Memory, keep_memory
-from bench_ratios import CJK, NATURAL
+from bench_ratios import CJK, IN_PATHS, IN_SCOPE, IN_SOURCE, NATURAL
 from bench_raw import BareQueries
 from bench_spread import spread, with_rest
 
@@ -29,7 +29,6 @@ from memoryd.store.quarantine import folder_bytes
 from memoryd.store.sqlite_file import file_bytes
 
 SIZES = (1_000, 10_000, 100_000)
-KINDS_AT = 10_000  # chunks of the memory in which every kind of query is asked
 FOOTPRINT_AT = 10_000  # and of which start and memory are judged
 BLOCK = 10  # queries between two turns of the bare embedding
 REST_S = 0.05  # before each, where they are asked as people and agents do: one now, another later
@@ -96,8 +95,7 @@ def _measure_size(memory: Memory, queries: int, cache: Path, bare: BareQueries, 
             kinds = _make_queries(queries)
             for ask in kinds[NATURAL][:WARM_UP]:
                 daemon.client.call("search", {**ask, "cached": False})
-            asked = list(kinds) if memory.wanted == KINDS_AT else [NATURAL, CJK]
-            searched = {kind: measure_kind(daemon, bare, kinds[kind]) for kind in asked}
+            searched = {kind: measure_kind(daemon, bare, asks) for kind, asks in kinds.items()}
             rested = measure_rested(daemon, bare, _make_queries(RESTED, seed=17)[NATURAL])
             others = _make_queries(queries, seed=16)  # of those above FTS5's answers may be kept
             alone = {kind: _ask_keywords(daemon, others[kind]) for kind in (NATURAL, CJK)}
@@ -192,9 +190,9 @@ def _make_queries(count: int, seed: int = 15) -> dict[str, list[Ask]]:
         NATURAL: ask(writer.query, count),
         CJK: ask(writer.cjk_query, few),
         "one or two characters": ask(writer.short_query, few),
-        "in some paths": ask(writer.query, few, path=["memory/2026/**"]),
-        "in one source": ask(writer.query, few, source=["skills"]),
-        "in a scope": ask(writer.query, few, scope="user:ada"),
+        IN_PATHS: ask(writer.query, few, path=["memory/2026/**"]),
+        IN_SOURCE: ask(writer.query, few, source=["skills"]),
+        IN_SCOPE: ask(writer.query, few, scope="user:ada"),
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 TOLERANCE = 0.15  # so much worse is a regression
 AGAIN = 2  # times that a stage is measured again
 NATURAL, CJK = "natural language", "Chinese, Japanese, Korean"
+FILTERED = IN_PATHS, IN_SOURCE, IN_SCOPE = "in some paths", "in one source", "in a scope"
 
 Better = Literal["low", "high"]
 
@@ -137,6 +138,10 @@ def _growth(where: str, measured: Mapping[str, Any]) -> Iterator[tuple[str, Rati
     bare = search["bare_ms"]["p50"]
     yield f"{where}: search p50 over a bare embedding", Ratio(search["ratio"])
     yield f"{where}: search p95 over p50", Ratio(search["search_ms"]["p95"] / search["search_ms"]["p50"])
+    for kind in FILTERED:
+        if kind in measured["kinds"]:
+            filtered = measured["kinds"][kind]["search_ms"]["p50"]
+            yield f"{where}: {kind} over everywhere", Ratio(filtered / search["search_ms"]["p50"])
     yield f"{where}: keywords alone over a bare embedding", Ratio(keywords[NATURAL]["p50"] / bare)
     yield f"{where}: keywords alone in CJK over a bare embedding", Ratio(keywords[CJK]["p50"] / bare)
     yield f"{where}: CPU to index a chunk over FTS5 alone", Ratio(measured["index"]["ratio"])

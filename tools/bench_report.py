@@ -7,7 +7,7 @@ from typing import Any
 
 from bench_ratios import CJK, NATURAL
 
-FEW_KINDS = 2  # of query: in most memories only these are asked
+KINDS_AT = "10000"  # chunks of the memory of which every kind of query is told stage by stage
 
 
 def print_report(result: dict[str, Any]) -> None:
@@ -44,8 +44,8 @@ def format_row(row: Row) -> str:
 
 
 def growth_tables(growth: dict[str, Any]) -> list[list[Row]]:
-    """Every kind of query in the memories in which all were asked, and how cost grows."""
-    kinds = [_kinds(measured) for measured in growth.values() if len(measured["kinds"]) > FEW_KINDS]
+    """Every kind of query, stage by stage, in one of the memories, and how cost grows."""
+    kinds = [_kinds(measured) for size, measured in growth.items() if size == KINDS_AT]
     return [*kinds, _growth(growth)]
 
 
@@ -218,6 +218,11 @@ def _growth(growth: dict[str, Any]) -> list[Row]:
             line(f"  {stage}", [_both(each["stages_ms"][stage]) for each in found])
             for stage in found[0]["stages_ms"]
             if all(stage in each["stages_ms"] for each in found)
+        ),
+        *(
+            line(kind, [_both(row["kinds"][kind]["search_ms"]) for row in rows])
+            for kind in rows[0]["kinds"]
+            if kind != NATURAL and all(kind in row["kinds"] for row in rows)
         ),
         *_rested([row["rested"] for row in rows], line),
         line("keywords alone, p50 / p95 ms", [_both(each[NATURAL]) for each in keywords]),

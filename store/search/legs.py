@@ -19,7 +19,7 @@ from memoryd.store.search.answer import LegRank, Ranking
 from memoryd.store.search.keyword_leg import Found, KeywordLeg, place_at
 from memoryd.store.search.owners import stretches_of
 from memoryd.store.search.postings import Chunks, Index, Postings, Scores, add_up
-from memoryd.store.search.query import KeywordQuery
+from memoryd.store.search.query import KeywordQuery, any_of
 from memoryd.store.search.rarity import ANYHOW, Phrase, Written, count_phrases, perfect_score, telling_phrases
 from memoryd.store.search.trigrams import (
     READ,
@@ -40,11 +40,8 @@ _MOST_READ = 1000  # chunks whose text is read for a term that is rarer than its
 _FEW_DOCUMENTS = 64  # that are asked one by one which of their chunks have a common phrase
 _ENOUGH = 200  # chunks of the newest part of the memory that a query may see; else it goes back
 _MOST_FURTHER = 16  # times as far
-_SCANNED = 200  # and for a term that is too short for these, where the word index tells which
-
-# Unfiltered, both are null, and no chunk is looked up for it.
-_VISIBLE = """(:documents IS NULL OR c.document_id IN (SELECT value FROM json_each(:documents)))
-           AND (:hidden IS NULL OR c.id NOT IN (SELECT value FROM json_each(:hidden)))"""
+_SCANNED = 200  # and for a term that is too short for these, as a word and as a part of one
+_MOST_TRIGRAMS = 100  # that begin with a term
 
 
 def weigh_words(sql: sqlite3.Connection, query: KeywordQuery, written: Written = ANYHOW) -> dict[str, float]:
@@ -64,7 +61,7 @@ def words_leg(
     if not present:
         return KeywordLeg({})
     if common := _are_common(present, _MOST_WORDS):
-        newest = _newest(index, present, _MOST_WORDS // 2, visible)
+        newest = _newest(index, [phrase.text for phrase in present], _MOST_WORDS // 2, visible)
         found = add_up((each, phrase.weight) for each, phrase in zip(newest, present, strict=True))
     else:
         found = add_up((index.postings(phrase.text), phrase.correction) for phrase in present)
@@ -85,7 +82,7 @@ def trigram_leg(
     if not present:
         return KeywordLeg({})
     if common := _are_common(present, _MOST_TERMS):
-        having = _newest(index, present, _MOST_TERMS // 3, visible)
+        having = _newest(index, [phrase.text for phrase in present], _MOST_TERMS // 3, visible)
     else:
         having = [read_presence(index, phrase.text) for phrase in present]
     texts = dict(zip(asked, query.terms, strict=True))
@@ -134,7 +131,7 @@ def _leg(
     return KeywordLeg(ranking, Found(found, score, perfect, np.sort(found.scores)))
 
 
-def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible) -> list[Postings]:
+def _newest(index: Index, phrases: Sequence[str], most: int, visible: Visible) -> list[Postings]:
     """Of a question that has nothing but common phrases, those that each chunk has, in the newest part of the memory.
 
     It reaches as far back as all of them are known to stand or not; further, if little of that may be seen. Of a few
@@ -142,9 +139,9 @@ def _newest(index: Index, phrases: Sequence[Phrase], most: int, visible: Visible
     """
     if visible.documents is not None and len(visible.documents) <= _FEW_DOCUMENTS:
         stretches = stretches_of(index.sql, visible.documents)
-        return [_seen(index.sql, index.between(phrase.text, stretches), visible) for phrase in phrases]
+        return [_seen(index.sql, index.between(phrase, stretches), visible) for phrase in phrases]
     while True:
-        newest = [index.newest(phrase.text, most) for phrase in phrases]
+        newest = [index.newest(phrase, most) for phrase in phrases]
         since = max((int(each.chunks[0]) for each in newest if len(each.chunks) == most), default=0)
         seen = [_seen(index.sql, each.since(since), visible) for each in newest]
         visibly = max(len(each.chunks) for each in seen)
@@ -190,19 +187,15 @@ def _keys_of_equals(sql: sqlite3.Connection, loss: Mapping[int, float]) -> dict[
 
 
 def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Visible) -> Ranking:
-    """How often the terms occur in how much text: enough to rank by, and every chunk that has one is found."""
+    """How often the terms occur in how much text: enough to rank by."""
     if not query.short:
         return {}
-    # Of scripts that it has in pairs, the word index knows every character: it tells where to look.
-    is_told = all(map(is_paired, query.short))
-    where = "AND c.id IN (SELECT value FROM json_each(:told))" if is_told else ""
-    told = list(words_leg(sql, query, _SCANNED, visible).ranking) if is_told else []
     rows = sql.execute(
-        f"""
-        SELECT c.id, c.key, t.heading, t.text FROM chunk_texts t JOIN chunks c ON c.id = t.id
-         WHERE {_VISIBLE} {where}
-        """,  # noqa: S608 - what is put in are constants
-        {**_bounds(visible), "told": json.dumps(told)},
+        """
+        SELECT c.id, c.key, t.heading, t.text FROM json_each(?) wanted
+          JOIN chunks c ON c.id = wanted.value JOIN chunk_texts t ON t.id = c.id
+        """,
+        (json.dumps(_where_to_look(sql, query, visible)),),
     )
     found: list[tuple[float, str, int, float]] = []
     for chunk, key, heading, text in rows:
@@ -217,7 +210,13 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
     }
 
 
-def _bounds(visible: Visible) -> dict[str, str | None]:
-    documents = None if visible.documents is None else json.dumps(list(visible.documents))
-    hidden = json.dumps(list(visible.hidden_chunks)) if visible.hidden_chunks else None
-    return {"documents": documents, "hidden": hidden}
+def _where_to_look(sql: sqlite3.Connection, query: KeywordQuery, visible: Visible) -> list[int]:
+    """The chunks that have the query's short terms foremost: as words, of which the word index knows every character of
+    scripts that it has in pairs; as the beginning of a trigram, the newest."""
+    told = dict.fromkeys(words_leg(sql, query, _SCANNED, visible).ranking)
+    index = Index(sql, "chunks_fts")
+    for term in query.short:
+        if not is_paired(term) and (trigrams := index.terms_beginning(term, _MOST_TRIGRAMS)):
+            (newest,) = _newest(index, [any_of(trigrams)], _SCANNED, visible)
+            told |= dict.fromkeys(newest.chunks.tolist())
+    return list(told)

@@ -22,6 +22,8 @@ from memoryd.store.varints import read_varints
 _MOST_COUNTS = 4096  # that are kept
 _MOST_PLACES = 100_000  # of all postings that are kept of an index, over each connection: 16 bytes each
 
+_LAST_LETTER = chr(0x10FFFF)
+
 Chunks = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Stretch = tuple[int, int]  # of chunks, from one id to another, both included
@@ -114,6 +116,11 @@ class Index:
             f" ON {name}.rowid BETWEEN own.value ->> 0 AND own.value ->> 1 WHERE {name} MATCH ?"
         )
         return _make_alike(self.sql.execute(query, (json.dumps(stretches), phrase)))
+
+    def terms_beginning(self, letters: str, most: int) -> list[str]:
+        """The trigrams that begin so, the commonest first."""
+        query = "SELECT term FROM temp.trigrams WHERE term >= ? AND term <= ? ORDER BY doc DESC LIMIT ?"
+        return [row[0] for row in self.sql.execute(query, (letters, letters + _LAST_LETTER, most))]
 
     def chunks_with(self, phrase: str, most: int) -> Chunks:
         """The newest of the chunks that have the phrase, so many at most; or all of them, where they are known."""

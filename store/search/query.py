@@ -9,7 +9,7 @@ are kept apart, for a scan.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from memoryd.store.folding import UNSPACED, fold, is_unspaced, split_words
@@ -54,6 +54,11 @@ class KeywordQuery:
 
 def _quoted(term: str) -> str:
     return f'"{term.replace(chr(34), chr(34) * 2)}"'
+
+
+def any_of(terms: Iterable[str]) -> str:
+    """What FTS5 is asked for chunks that have one of the terms."""
+    return " OR ".join(map(_quoted, terms))
 
 
 def build_query(text: str) -> KeywordQuery:

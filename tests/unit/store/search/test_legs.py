@@ -124,7 +124,7 @@ def test_ties_have_a_fixed_order_that_does_not_depend_on_when_they_were_indexed(
     assert order() == before
 
 
-@pytest.mark.parametrize("query", ["会", "会议", "議", "ラー", "회의", "🎉", "v2", "C#"])
+@pytest.mark.parametrize("query", ["会", "会议", "議", "ラー", "회의", "🎉", "v2", "C#", "au", "w", "é", '"', ", "])
 def test_short_query_finds_every_chunk_that_contains_it(ledger: Ledger, query: str) -> None:
     texts = [
         "今天的会议记录\n",
@@ -134,6 +134,7 @@ def test_short_query_finds_every_chunk_that_contains_it(ledger: Ledger, query: s
         "会議の議事録とエラー\n",
         "오늘 회의는 없다\n",
         "launch 🎉 of V2, written in C#\n",
+        'the café "Aurora"\n',
         "nothing of the kind\n",
     ]
     ledger.put(make_document("a.md", *texts))
@@ -144,6 +145,22 @@ def test_short_query_ranks_by_how_much_of_the_text_it_is(ledger: Ledger) -> None
     ledger.put(make_document("a.md", "会议 " + "其他内容" * 100 + "\n", "会议会议会议\n", "会议\n"))
     assert by_words(ledger, "会议")[0] == "会议会议会议\n"
     assert by_words(ledger, "会议", limit=1) == ["会议会议会议\n"]
+
+
+def test_short_word_is_found_where_very_many_others_have_its_letters(ledger: Ledger) -> None:
+    ledger.put(make_document("old.md", "Let us go.\n"))
+    ledger.put(*(make_document(f"{number}.md", f"mango number {number}\n") for number in range(300)))
+    found = by_words(ledger, "go")
+    assert found[0] == "Let us go.\n"
+    assert len(found) == 100
+    assert set(by_words(ledger, "ng", limit=3)) <= {f"mango number {number}\n" for number in range(300)}
+
+
+@pytest.mark.usefixtures("filtered")
+def test_filter_leaves_what_a_short_query_finds_within_it(ledger: Ledger) -> None:
+    ledger.put(make_document("old.md", "A party 🎉 in the garden\n"))
+    ledger.put(*(make_document(f"{number}.md", f"🎉 number {number}\n") for number in range(300)))
+    assert by_words(ledger, "🎉", paths=["old.md", "7.md"]) == ["🎉 number 7\n", "A party 🎉 in the garden\n"]
 
 
 def test_short_query_finds_headings(ledger: Ledger) -> None:
