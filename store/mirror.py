@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -33,6 +34,7 @@ from memoryd.store.sketches import Sketches
 log = structlog.get_logger()
 
 Rows = NDArray[np.int64]
+Places = NDArray[np.bool_]
 Number = TypeVar("Number", bound=np.generic)
 
 EXACT_ROWS = 20_000
@@ -47,6 +49,7 @@ PART = 0.2  # of the cells that a query looks at, if it may see all rows
 _NICE = 10  # nobody waits for rows to be put into cells
 _MOST_ALIKE = 60_000  # rows that are asked for by their sketches, however few of them a query may see
 _ENOUGH = 0.5  # of the rows that are wanted
+_MOST_FILTERS = 4  # that are kept
 _SAMPLE = 10_000  # rows that tell well enough which way vectors point
 _ROUNDING = 1e-5  # more than the sum of a product of unit vectors in float32 can be off
 _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million rows one
@@ -81,6 +84,10 @@ class Mirror:
         self._cell_rows, self._part = cell_rows, part
         self._rows: dict[int, int] = {}  # passage id -> row
         self._places: dict[int, int] = {}  # document -> its place in a list of all that there ever were
+        self._sizes: Rows | None = (
+            None  # rows of each document, by its place; None: not counted since something was written
+        )
+        self._filters: deque[tuple[frozenset[int], Places]] = deque(maxlen=_MOST_FILTERS)  # that were asked for last
         self._awaited = capacity
         capacity = max(capacity, _FIRST_ROWS)
         self._ids: NDArray[np.int64] = np.empty(capacity, np.int64)
@@ -121,6 +128,7 @@ class Mirror:
             self._reserve(len(self._rows))
             self._ids[rows] = ids
             self._documents[rows] = [self._places.setdefault(each, len(self._places)) for each in documents]
+            self._sizes = None
             self._small[rows], self._scales[rows] = small, step
             if self._errors is not None:
                 self._errors[rows] = errors
@@ -142,6 +150,7 @@ class Mirror:
         """Fill each hole with the last row, so that the matrix stays dense."""
         moved: set[int] = set()
         with self._lock:
+            self._sizes = None
             for identity in ids:
                 row = self._rows.pop(identity, None)
                 if row is None:
@@ -247,13 +256,9 @@ class Mirror:
         if limit <= 0:
             return []
         with self._lock:
-            rows = self._rows_of(documents)
-            if self._sketches and _count(rows) > self._exact_rows:
-                count = _count(rows)
-                first = min(self._alike, count // _FIRST_PART)
-                wanted = max(first, _ALIKE_A_MATCH * limit, count // _ALIKE_OF)
-                rows = self._most_alike(self._sketches, vector, wanted, rows)
-            rows = self._not_ruled_out(vector, limit, rows)
+            within = None if documents is None else self._places_of(documents)
+            alike = self._most_alike(vector, limit, within)
+            rows = self._not_ruled_out(vector, limit, self._rows_of(within) if alike is None else alike)
             best, exact = self._compare_whole(vector, limit, rows)
             ids = self._ids[best]
         # Ties go by id: the same vectors give the same answer, whatever was written and deleted before.
@@ -277,31 +282,46 @@ class Mirror:
             cosines[held] = self._near(rows[held], vector)
         return cosines
 
-    def _rows_of(self, documents: Collection[int] | None) -> Rows | slice:
+    def _places_of(self, documents: Collection[int]) -> Places:
+        """Whether each place is that of one of them. Who asks mostly asks again for the very same."""
+        for asked, known in self._filters:
+            if asked is documents and len(known) == len(self._places) + 1:
+                return known
+        within = np.zeros(len(self._places) + 1, np.bool_)
+        within[[self._places.get(document, -1) for document in documents]] = True
+        within[-1] = False  # the place of documents that are not there
+        if isinstance(documents, frozenset):  # another collection may have changed by then
+            self._filters.append((documents, within))
+        return within
+
+    def _rows_of(self, within: Places | None) -> Rows | slice:
         count = len(self._rows)
-        if documents is None:
-            return slice(count)
-        wanted = np.zeros(len(self._places) + 1, np.bool_)
-        wanted[[self._places.get(document, -1) for document in documents]] = True
-        wanted[-1] = False  # the place of documents that are not there
-        return np.flatnonzero(wanted[self._documents[:count]])
+        return slice(count) if within is None else np.flatnonzero(within[self._documents[:count]])
 
-    def _most_alike(self, sketches: Sketches | Cells, vector: Vectors, wanted: int, rows: Rows | slice) -> Rows | slice:
-        """Of these rows those whose sketches are most like the query's: about as many as are wanted.
+    def _count_rows(self, within: Places | None) -> int:
+        if within is None:
+            return len(self._rows)
+        if self._sizes is None:
+            self._sizes = np.bincount(self._documents[: len(self._rows)], minlength=len(self._places))
+        return int(self._sizes @ within[:-1])
 
-        If these are not all rows, as many are asked for as bring that many of these by chance. Where they bring too
-        few, for what is near is elsewhere, all of these are compared.
+    def _most_alike(self, vector: Vectors, limit: int, within: Places | None) -> Rows | None:
+        """The rows whose sketches are most like the query's, some for each match; None: all are to be compared.
+
+        If only some may be seen, as many are asked for as bring enough of these by chance. Where they bring too few,
+        for what is near is elsewhere, all of these are compared.
         """
-        count = len(self._rows)
-        asked = wanted * count // _count(rows)
+        count, seen = len(self._rows), self._count_rows(within)
+        if self._sketches is None or seen <= self._exact_rows:
+            return None
+        wanted = max(min(self._alike, seen // _FIRST_PART), _ALIKE_A_MATCH * limit, seen // _ALIKE_OF)
+        asked = wanted * count // seen
         if asked > min(_MOST_ALIKE, count):
-            return rows
-        alike = sketches.most_alike(vector, asked, count, self._part * count / _count(rows))
-        if not isinstance(rows, slice):
-            is_one = np.zeros(count, np.bool_)
-            is_one[rows] = True
-            alike = alike[is_one[alike]]
-        return alike if len(alike) >= _ENOUGH * wanted else rows
+            return None
+        alike = self._sketches.most_alike(vector, asked, count, self._part * count / seen)
+        if within is not None:
+            alike = alike[within[self._documents[alike]]]
+        return alike if len(alike) >= _ENOUGH * wanted else None
 
     def _not_ruled_out(self, vector: Vectors, limit: int, rows: Rows | slice) -> Rows:
         """The rows that may be among the nearest, as far as 8 bits can tell."""

@@ -212,11 +212,13 @@ def _scan(sql: sqlite3.Connection, query: KeywordQuery, limit: int, visible: Vis
 
 def _where_to_look(sql: sqlite3.Connection, query: KeywordQuery, visible: Visible) -> list[int]:
     """The chunks that have the query's short terms foremost: as words, of which the word index knows every character of
-    scripts that it has in pairs; as the beginning of a trigram, the newest."""
+    scripts that it has in pairs; else also as the beginning of a trigram, the newest."""
     told = dict.fromkeys(words_leg(sql, query, _SCANNED, visible).ranking)
     index = Index(sql, "chunks_fts")
     for term in query.short:
-        if not is_paired(term) and (trigrams := index.terms_beginning(term, _MOST_TRIGRAMS)):
+        if is_paired(term) or (len(term) == 1 and term.isalnum()):  # a letter is in nearly every word
+            continue
+        if trigrams := index.terms_beginning(term, _MOST_TRIGRAMS):
             (newest,) = _newest(index, [any_of(trigrams)], _SCANNED, visible)
             told |= dict.fromkeys(newest.chunks.tolist())
     return list(told)
