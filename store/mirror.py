@@ -48,6 +48,7 @@ CELLS_THREAD = "memoryd-cells"
 PART = 0.2  # of the cells that a query looks at, if it may see all rows
 _NICE = 10  # nobody waits for rows to be put into cells
 _MOST_ALIKE = 60_000  # rows that are asked for by their sketches, however few of them a query may see
+_FEWER = 10  # times: where a filter leaves so many rows less, comparing them is quicker than looking at all sketches
 _ENOUGH = 0.5  # of the rows that are wanted
 _MOST_FILTERS = 4  # that are kept
 _SAMPLE = 10_000  # rows that tell well enough which way vectors point
@@ -56,6 +57,7 @@ _DEVIATIONS = 6.0  # beyond which no error is expected, in a thousand million ro
 _FEW_LATE = 256  # rows: so many are put into cells while queries wait
 _FEW = 0.25  # of the rows: so few are copied together to be compared, of more the others are compared too
 _PORTION = 8192  # rows that are compared in float32 at once
+_TOGETHER = 4096  # rows that are copied together to be compared in 8 bits
 
 
 def near(vectors: Vectors, vector: Vectors) -> Vectors:
@@ -312,7 +314,7 @@ class Mirror:
         for what is near is elsewhere, all of these are compared.
         """
         count, seen = len(self._rows), self._count_rows(within)
-        if self._sketches is None or seen <= self._exact_rows:
+        if self._sketches is None or seen <= max(self._exact_rows, count // _FEWER):
             return None
         wanted = max(min(self._alike, seen // _FIRST_PART), _ALIKE_A_MATCH * limit, seen // _ALIKE_OF)
         asked = wanted * count // seen
@@ -366,8 +368,10 @@ class Mirror:
 
     def _over(self, rows: Rows | slice, compare: Callable[[Rows | slice], NDArray[Number]]) -> NDArray[Number]:
         """A comparison with these rows; where they are many the others are compared too, which spares a copy."""
-        if isinstance(rows, slice) or len(rows) < _FEW * len(self._rows):
+        if isinstance(rows, slice) or len(rows) <= _TOGETHER:
             return compare(rows)
+        if len(rows) < _FEW * len(self._rows):  # a part at a time, which is copied and compared while it is at hand
+            return np.concatenate([compare(rows[at : at + _TOGETHER]) for at in range(0, len(rows), _TOGETHER)])
         return compare(slice(len(self._rows)))[rows]
 
 
