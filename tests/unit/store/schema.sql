@@ -2,6 +2,8 @@ CREATE INDEX chunks_by_key ON chunks (key);
 
 CREATE INDEX chunks_by_passage ON chunks (document_id, last_passage, first_passage, ordinal);
 
+CREATE INDEX documents_by_date ON documents (date) WHERE date IS NOT NULL AND skipped IS NULL AND NOT evergreen;
+
 CREATE INDEX documents_by_filter ON documents (skipped, scope, date, source, workspace, path);
 
 CREATE INDEX jobs_due ON jobs (state, kind, crashes, run_after);
