@@ -39,7 +39,7 @@ _MOST_TERMS = 2000
 _MOST_READ = 1000  # chunks whose text is read for a term that is rarer than its trigrams
 _FEW_DOCUMENTS = 64  # that are asked one by one which of their chunks have a common phrase
 _ENOUGH = 200  # chunks of the newest part of the memory that a query may see; else it goes back
-_MOST_FURTHER = 16  # times as far
+_FURTHER = 2, 4, 8, 16  # times as far
 _SCANNED = 200  # and for a term that is too short for these, as a word and as a part of one
 _MOST_TRIGRAMS = 100  # that begin with a term
 
@@ -144,10 +144,10 @@ def _newest(index: Index, phrases: Sequence[str], most: int, visible: Visible) -
         newest = [index.newest(phrase, most) for phrase in phrases]
         since = max((int(each.chunks[0]) for each in newest if len(each.chunks) == most), default=0)
         seen = [_seen(index.sql, each.since(since), visible) for each in newest]
-        visibly = max(len(each.chunks) for each in seen)
-        if not since or visible.documents is None or visibly >= _ENOUGH:
+        found = max(len(each.chunks) for each in seen)
+        if not since or visible.documents is None or found >= _ENOUGH:
             return seen
-        most *= min(_MOST_FURTHER, max(2, -(-2 * _ENOUGH // (visibly + 1))))
+        most *= next(times for times in _FURTHER if times * found >= _ENOUGH or times == _FURTHER[-1])
 
 
 def _seen(sql: sqlite3.Connection, found: Postings, visible: Visible) -> Postings:

@@ -20,7 +20,7 @@ from memoryd.store.sqlite_file import Connection
 from memoryd.store.varints import read_varints
 
 _MOST_COUNTS = 4096  # that are kept
-_MOST_PLACES = 100_000  # of all postings that are kept of an index, over each connection: 16 bytes each
+_MOST_BYTES = 1_600_000  # of all postings that are kept of an index, over each connection: 16 or 8 for a place
 
 _LAST_LETTER = chr(0x10FFFF)
 
@@ -35,6 +35,10 @@ class Postings:
 
     chunks: Chunks
     scores: Scores
+
+    @property
+    def nbytes(self) -> int:
+        return self.chunks.nbytes + (0 if self.scores.strides == (0,) else self.scores.nbytes)
 
     def of(self, chunks: Chunks) -> Scores:
         """The score of each of these chunks; 0 = it does not have the phrase."""
@@ -58,7 +62,7 @@ class Kept:
     usual: float = 1.0  # tokens of a chunk, on average
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # of each phrase how many have it, counted up to
     postings: dict[tuple[str, int], Postings] = field(default_factory=dict)  # what was asked for last comes last
-    places: int = 0
+    nbytes: int = 0
 
 
 class Index:
@@ -92,9 +96,9 @@ class Index:
         postings = kept.postings.pop(name, None)
         if postings is None:
             postings = read()
-            kept.places += len(postings.chunks)
-            while kept.postings and kept.places > _MOST_PLACES:
-                kept.places -= len(kept.postings.pop(next(iter(kept.postings))).chunks)
+            kept.nbytes += postings.nbytes
+            while kept.postings and kept.nbytes > _MOST_BYTES:
+                kept.nbytes -= kept.postings.pop(next(iter(kept.postings))).nbytes
         kept.postings[name] = postings
         return postings
 
@@ -132,7 +136,7 @@ def _make_alike(found: sqlite3.Cursor) -> Postings:
     """Of chunks that are told in one value, in any order."""
     (told,) = found.fetchone()
     chunks: Chunks = np.unique(np.fromstring(told, np.int64, sep=",")) if told else np.empty(0, np.int64)
-    return Postings(chunks, np.ones(len(chunks)))
+    return Postings(chunks, np.broadcast_to(np.float64(1.0), len(chunks)))
 
 
 def _make(rows: Sequence[tuple[int, float]]) -> Postings:

@@ -43,7 +43,7 @@ def test_it_follows_every_change_of_the_index(ledger: Ledger) -> None:
 
 
 def test_of_many_those_stay_that_were_asked_for_last(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings, "_MOST_PLACES", 4)
+    monkeypatch.setattr(postings, "_MOST_BYTES", 4 * 16)
     ledger.put(make_document("a.md", "boat ship raft\n", "boat ship oar\n"))
     boat, ship = read(ledger, '"boat"'), read(ledger, '"ship"')
     assert read(ledger, '"boat"') is boat
@@ -55,7 +55,7 @@ def test_of_many_those_stay_that_were_asked_for_last(ledger: Ledger, monkeypatch
 def test_a_phrase_of_more_places_than_are_kept_is_answered_all_the_same(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postings, "_MOST_PLACES", 1)
+    monkeypatch.setattr(postings, "_MOST_BYTES", 16)
     ledger.put(make_document("a.md", "one boat\n", "two boats\n"))
     assert len(read(ledger, '"boat"').chunks) == 2
     assert len(read(ledger, '"boat"').chunks) == 2
