@@ -25,12 +25,12 @@ def least_relevance(abstain: float, weights: Mapping[str, Weight], noise: Noise,
 
     More where the leg that can read the script finds nothing at all, or where the query names a ``stranger``; more in
     a large memory, for the more there is, the nearer something comes to any question by chance; less in a memory that
-    is too small to have its noise measured.
+    is too small to have its noise measured, and the less there, the less the model makes of its script.
     """
     telling = weights.get("vector" if noise.spread >= _READS else "words")
     far = telling is not None and telling.best < _FAR * telling.noise
     asked = abstain * (_SURER if far or stranger else _by_size(noise.chunks))
-    return asked if noise.shares else _UNMEASURED * asked
+    return asked if noise.shares else _UNMEASURED * noise.spread * asked
 
 
 def _by_size(chunks: int) -> float:

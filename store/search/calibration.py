@@ -25,10 +25,21 @@ from memoryd.store.search.fusion import fuse, weigh_legs
 from memoryd.store.search.keyword_leg import ask_all
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
 from memoryd.store.search.nearness import passages_of, seek_passages, vector_leg
-from memoryd.store.search.noise import NOISE_VERSION, PASSAGE, Noise, count_letters, noise_record, script_of
+from memoryd.store.search.noise import (
+    LATIN,
+    NOISE_VERSION,
+    PASSAGE,
+    Noise,
+    count_letters,
+    noise_key,
+    noise_record,
+    read_record,
+    script_of,
+)
 from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.rarity import Written
 from memoryd.store.search.request import SearchSettings, Semantics
+from memoryd.store.search.unrelated import UNRELATED
 from memoryd.store.search.visibility import Visible
 
 _SAMPLE = 600  # passages
@@ -36,29 +47,14 @@ _FEWEST = 8  # passages of a script; of fewer nothing can be learned
 _FEWEST_CHUNKS = 10  # in fewer, words drawn from different passages stand together all the same
 _MOST = 0.6  # share, and
 _MOST_FLOOR = 0.8  # cosine: however much a memory repeats itself, no leg is silenced by it
+_MOST_ALIKE = 0.95  # cosine: to a model that has no signs for a script, everything in it is the same
 _QUERIES = 32  # of each script
 _WORDS = 9  # about as many as a question has
 _RUNS = 5  # of three characters each
+_SENTENCES = 4  # about as many as a passage has
 _POOL = 10  # chunks; the best of them is looked at
 _WRITTEN = 0.1  # of a passage's letters: so many make it one of a script
 _CHANGED = 0.2  # of the chunks, since the last measurement
-
-
-# Of nothing in common: how far apart a model puts these is how far apart it can put anything that it reads.
-_UNRELATED = (
-    "The bakery on the corner sells rye bread until noon.",
-    "Jupiter has more than ninety known moons.",
-    "Restart the database after changing its port.",
-    "My cousin broke his ankle on a ski trip.",
-    "The contract ends in March unless it is renewed.",
-    "Whales sing to each other over great distances.",
-    "She painted the kitchen walls a pale green.",
-    "The goalkeeper saved two penalties last night.",
-    "Interest rates rose for the third time this year.",
-    "A chisel must be sharpened on a flat stone.",
-    "The opera opens with a storm at sea.",
-    "Add a pinch of saffron before the rice boils.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class _Passage:
 def calibration_due(sql: sqlite3.Connection, fingerprint: str) -> bool:
     """Whether noise was never measured with this model, or the memory has grown or shrunk much since. Of a memory that
     is too small it is kept that it was looked at."""
-    row = sql.execute("SELECT value FROM meta WHERE key = ?", (_key(fingerprint),)).fetchone()
+    row = sql.execute("SELECT value FROM meta WHERE key = ?", (noise_key(fingerprint),)).fetchone()
     chunks = _count_chunks(sql)
     if row is None:
         return chunks > 0
@@ -83,6 +79,7 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
     """Measure and keep. Raises what the embedder and the vector index raise."""
     with database.read() as sql:
         chunks = _count_chunks(sql)
+        record = read_record(sql, fingerprint)
         rows = sql.execute("SELECT id, text FROM passages WHERE text_hash IS NOT NULL ORDER BY id LIMIT ?", (_SAMPLE,))
         passages = [_Passage(*row) for row in rows]
     parts = measure_parts([passage.text for passage in passages])
@@ -94,14 +91,19 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
         for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0]))
         if chunks >= _FEWEST_CHUNKS and (made := make_nonsense([passage.text for passage in drawn], script))
     }
-    usual = _unrelated_cosine(semantics) if nonsense else 0.0
+    usual = record["usual"] if record else _unrelated_cosine(semantics, UNRELATED[LATIN][0])
+    known = record.get("chances", {})
+    chances = {
+        script: known[script] if script in known else _chance(semantics, UNRELATED[script])
+        for script in sorted(by_script.keys() & UNRELATED.keys() - {LATIN})
+    }
     measured = {
         script: replace(
             _measure(database, semantics, by_script[script], made, Written(script, parts[script]), usual), chunks=chunks
         )
         for script, made in nonsense.items()
     }
-    database.remember(_key(fingerprint), noise_record(measured, chunks))
+    database.remember(noise_key(fingerprint), noise_record(measured, chunks, usual, chances))
     return measured
 
 
@@ -165,11 +167,23 @@ def _measure(
     return replace(noise, shares={**noise.shares, PASSAGE: round(min(_MOST, passage), 4)})
 
 
-def _unrelated_cosine(semantics: Semantics) -> float:
-    """Of texts that have nothing to do with each other, in a script that every model reads."""
-    vectors = np.stack([semantics.embed_query(text) for text in _UNRELATED])
+def _unrelated_cosine(semantics: Semantics, texts: Sequence[str]) -> float:
+    """Of texts that have nothing to do with each other."""
+    vectors = np.stack([semantics.embed_query(text) for text in texts])
     cosines = vectors @ vectors.T
-    return min(_MOST_FLOOR, max(0.0, float(cosines[~np.eye(len(_UNRELATED), dtype=bool)].mean())))
+    return min(_MOST_FLOOR, max(0.0, float(cosines[~np.eye(len(texts), dtype=bool)].mean())))
+
+
+def _chance(semantics: Semantics, languages: Sequence[Sequence[str]]) -> float:
+    """The cosine of a question and a passage of one language that have nothing to do with each other."""
+    found: list[float] = []
+    for texts in languages:
+        queries = np.stack([semantics.embed_query(text) for text in texts])
+        joined = [" ".join(texts[at : at + _SENTENCES]) for at in range(0, len(texts), _SENTENCES)]
+        cosines = queries @ np.stack([semantics.embed_passage(text) for text in joined]).T
+        other = np.arange(len(texts))[:, None] // _SENTENCES != np.arange(len(joined))
+        found.extend(cosines[other].tolist())
+    return min(_MOST_ALIKE, max(0.0, fmean(found)))
 
 
 def _best_shares(
@@ -221,7 +235,3 @@ def _ask_legs(
 
 def _count_chunks(sql: sqlite3.Connection) -> int:
     return int(sql.execute("SELECT count(*) FROM chunks").fetchone()[0])
-
-
-def _key(fingerprint: str) -> str:
-    return f"noise:{fingerprint}"

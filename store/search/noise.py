@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from typing import Any
 
 _ONE_SCRIPT = {"cjk", "hiragana", "katakana", "katakana-hiragana", "ideographic"}  # Japanese is written in all of them
 HAN = "han"
 LATIN = "latin"
 PASSAGE = "passage"
-NOISE_VERSION = 9  # raise it when noise is measured differently
+NOISE_VERSION = 10  # raise it when noise is measured differently
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +61,51 @@ def _script(letter: str) -> str:
 
 
 def read_noise(sql: sqlite3.Connection, script: str, fingerprint: str | None = None) -> Noise:
-    """As it was measured last for a generation (None: the active one); for a script with too few notes, as for the
-    commonest."""
-    row = sql.execute(
-        "SELECT value FROM meta"
-        " WHERE key = 'noise:' || coalesce(?, (SELECT fingerprint FROM generations WHERE active), '')",
-        (fingerprint,),
-    ).fetchone()
-    record = json.loads(row[0]) if row else {}
-    if record.get("version") != NOISE_VERSION:
+    """As it was measured last for a generation (None: the active one).
+
+    For a script with too few notes the legs are as for the commonest, and how far apart the model puts things is what
+    it makes of any text in that script. Of one without a note nothing but the commonest is known.
+    """
+    record = read_record(sql, fingerprint)
+    if not record:
         return Noise()
-    measured = record["scripts"]
+    measured, chunks = record["scripts"], record["chunks"]
     if script in measured:
-        return Noise(**measured[script], chunks=record["chunks"])
-    if (other := next(iter(measured.values()), None)) is None:
-        return Noise(chunks=record["chunks"])
-    return Noise(other["shares"], other["floor"], spread=other["spread"], chunks=record["chunks"])
+        return Noise(**measured[script], chunks=chunks)
+    other = next(iter(measured.values()), None) or {"shares": {}, "floor": 0.0, "spread": 1.0}
+    floor, spread = other["floor"], other["spread"]
+    if script in record["chances"]:
+        floor = record["chances"][script]
+        spread = min(1.0, (1 - floor) / (1 - record["usual"]))
+    return Noise(other["shares"], floor, spread=spread, chunks=chunks)
 
 
-def noise_record(scripts: Mapping[str, Noise], chunks: int) -> str:
+def read_record(sql: sqlite3.Connection, fingerprint: str | None = None) -> dict[str, Any]:
+    """What was measured last for a generation (None: the active one), in the same way as today; else nothing."""
+    if fingerprint is None:
+        row = sql.execute("SELECT fingerprint FROM generations WHERE active").fetchone()
+        fingerprint = row[0] if row else ""
+    row = sql.execute("SELECT value FROM meta WHERE key = ?", (noise_key(fingerprint),)).fetchone()
+    record: dict[str, Any] = json.loads(row[0]) if row else {}
+    return record if record.get("version") == NOISE_VERSION else {}
+
+
+def noise_key(fingerprint: str) -> str:
+    """Where the ledger has it."""
+    return f"noise:{fingerprint}"
+
+
+def noise_record(
+    scripts: Mapping[str, Noise], chunks: int, usual: float = 0.0, chances: Mapping[str, float] | None = None
+) -> str:
     """What is kept in the ledger; ``chunks`` tells later whether the memory has changed much since.
 
     It is of all scripts and stands beside them: an older memoryd takes what it finds in one for what it knows.
+    ``usual``: the cosine of what is unrelated, in a script that every model reads; ``chances``: of a question and a
+    passage that are, in the others that the memory has notes in.
     """
     measured = {script: asdict(noise) for script, noise in scripts.items()}
     for each in measured.values():
         del each["chunks"]
-    return json.dumps({"version": NOISE_VERSION, "chunks": chunks, "scripts": measured})
+    record = {"version": NOISE_VERSION, "chunks": chunks, "scripts": measured}
+    return json.dumps({**record, "usual": usual, "chances": dict(chances or {})})

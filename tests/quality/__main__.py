@@ -65,11 +65,12 @@ def main() -> None:
             alone = replace(settings, weights={other: float(other == leg) for other in LEGS})
             runs[leg] = ask(engine, queries, alone)
     _print_table(runs)
-    shutil.rmtree(folder / "few", ignore_errors=True)
-    few = quality_memory(folder / "few", paths.models_dir, few_notes(folder / "few" / "notes"))
-    few.configure(search=config.search)
-    with indexed(few) as engine:
-        _print_few(ask(engine, of_few_notes(queries), settings))
+    for few, names in FEW.items():
+        shutil.rmtree(folder / few, ignore_errors=True)
+        part = quality_memory(folder / few, paths.models_dir, few_notes(folder / few / "notes", names))
+        part.configure(search=config.search)
+        with indexed(part) as engine:
+            _print_few(f"{len(names)} {few} notes alone:", ask(engine, of_few_notes(queries, names), settings))
     if arguments.misses:
         missed = [outcome for outcome in answerable(runs["all legs"]) if not outcome.found]
         behind = [outcome for outcome in of_type(runs["all legs"], "fresh") if outcome.found and not outcome.current]
@@ -106,11 +107,11 @@ def _print_table(runs: dict[str, list[Outcome]]) -> None:
         out(f"{f'best score, {kind}:':27}p10 {low:.3f}, p50 {middle:.3f}, p90 {high:.3f}\n")
 
 
-def _print_few(outcomes: Sequence[Outcome]) -> None:
+def _print_few(heading: str, outcomes: Sequence[Outcome]) -> None:
     asked, far = answerable(outcomes), of_type(outcomes, FAR)
     found, silent = (sum(o.found for o in asked), sum(o.is_silent for o in far))
     told = f"{found} of {len(asked)} answered among the first {CUT}, {silent} of {len(far)} {FAR} met with silence"
-    sys.stdout.write(f"{f'{len(FEW)} notes of it alone:':27}{told}\n")
+    sys.stdout.write(f"{heading:27}{told}\n")
 
 
 def _hit_rate(outcomes: Sequence[Outcome]) -> float:

@@ -119,6 +119,10 @@ def test_in_a_memory_of_a_few_notes_less_is_asked_for() -> None:
     assert least_relevance(0.1, {"vector": NEAR}, Noise(chunks=9), stranger=True) == pytest.approx(0.14)
 
 
+def test_of_a_few_notes_in_a_script_that_the_model_hardly_reads_still_less_is_asked_for() -> None:
+    assert least_relevance(0.1, {"vector": NEAR}, Noise(spread=0.5, chunks=9)) == pytest.approx(0.035)
+
+
 def test_words_that_stand_nowhere_are_named_as_they_were_typed() -> None:
     words = as_typed(["kafka", "ora"], "what about Kafka, ORA-01555?")
     absence = explain_absence([], [lost(0.07, "abstain")], 0.05, 0.08, filtered=False, limit=6, missing=words)

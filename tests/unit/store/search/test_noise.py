@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from memoryd.store.protocols import Vectors
 from memoryd.store.search.calibration import calibrate_noise, calibration_due, make_nonsense
 from memoryd.store.search.noise import Noise, read_noise, script_of
 from memoryd.store.search.pipeline import search
 from memoryd.store.search.request import SearchQuery, SearchSettings
+from memoryd.store.search.unrelated import UNRELATED
 from tests.support.documents import make_document
 from tests.support.ledger import Ledger
 from tests.unit.store.search.test_pipeline import TODAY, Meaning, meaning  # noqa: F401 - a fixture
@@ -136,7 +138,7 @@ def test_record_can_be_read_by_a_memoryd_that_knows_less(ledger: Ledger, meaning
     with ledger.database.read() as sql:
         (kept,) = sql.execute("SELECT value FROM meta WHERE key LIKE 'noise:%'").fetchone()
         assert read_noise(sql, "latin").chunks == len(ENGLISH)
-    assert json.loads(kept)["version"] == 9
+    assert json.loads(kept)["version"] == 10
     assert json.loads(kept)["scripts"]["latin"].keys() == {"shares", "floor", "part", "spread"}
 
 
@@ -144,12 +146,60 @@ def test_small_memory_teaches_nothing_but_that_it_was_looked_at(ledger: Ledger, 
     assert calibrated(ledger, meaning, *ENGLISH[:9]) == {}
     with ledger.database.read() as sql:
         assert read_noise(sql, "latin") == Noise(chunks=9)
+        assert read_noise(sql, "han") == Noise(chunks=9)  # nothing is written in it
+
+
+def test_what_the_model_makes_of_a_script_is_known_with_the_first_note_in_it(
+    ledger: Ledger,
+    meaning: Meaning,  # noqa: F811
+) -> None:
+    assert calibrated(ledger, meaning, *ENGLISH[:4], CHINESE[0], "Η όπερα αρχίζει με μια καταιγίδα\n") == {}
+    with ledger.database.read() as sql:
+        noises = {script: read_noise(sql, script) for script in ("han", "greek")}
+        latin = read_noise(sql, "latin")
+    for noise in noises.values():
+        assert noise.shares == {}
+        assert 0 < noise.floor < 1
+        assert noise.spread <= 1.0
+    assert noises["han"].floor != noises["greek"].floor
+    assert latin == Noise(chunks=6)
+
+
+def test_with_a_few_notes_in_a_script_the_legs_are_as_for_the_commonest(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    measured = calibrated(ledger, meaning, *ENGLISH, *CHINESE[:2])
+    assert measured.keys() == {"latin"}
+    with ledger.database.read() as sql:
+        noise = read_noise(sql, "han")
+    assert noise.shares == measured["latin"].shares
+    assert noise.floor != measured["latin"].floor
+
+
+def test_what_the_model_makes_of_a_script_is_measured_once(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
+    calibrated(ledger, meaning, CHINESE[0])
+    asked: list[str] = []
+
+    def embed(text: str) -> Vectors:
+        asked.append(text)
+        return meaning.embedder.embed_query(text)
+
+    meaning.embed_query = embed  # type: ignore[method-assign]
+    assert calibrate_noise(ledger.database, meaning, fingerprint(ledger)) == {}
+    assert asked == []
+    ledger.put(make_document("greek.md", "Η όπερα αρχίζει με μια καταιγίδα\n"))
+    assert calibrate_noise(ledger.database, meaning, fingerprint(ledger)) == {}
+    assert {script_of(text) for text in asked} == {"greek"}
+
+
+def test_sentences_are_the_same_dozen_in_each_language() -> None:
+    for script, languages in UNRELATED.items():
+        assert {len(sentences) for sentences in languages} == {12}
+        assert {script_of(sentence) for sentences in languages for sentence in sentences} == {script}
 
 
 def test_what_was_measured_in_another_way_tells_nothing(ledger: Ledger, meaning: Meaning) -> None:  # noqa: F811
     calibrated(ledger, meaning, *ENGLISH)
     with ledger.database.write() as sql:
-        sql.execute("UPDATE meta SET value = json_set(value, '$.version', 8) WHERE key LIKE 'noise:%'")
+        sql.execute("UPDATE meta SET value = json_set(value, '$.version', 9) WHERE key LIKE 'noise:%'")
     with ledger.database.read() as sql:
         assert read_noise(sql, "latin") == Noise()
         assert calibration_due(sql, fingerprint(ledger))

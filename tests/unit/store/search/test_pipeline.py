@@ -48,6 +48,9 @@ class Meaning:
     def embed_query(self, text: str) -> Vectors:
         return self.embedder.embed_query(text)
 
+    def embed_passage(self, text: str) -> Vectors:
+        return self.embedder.embed_documents([text])[0]
+
     def index(self) -> VectorIndex:
         return self.vectors
 
