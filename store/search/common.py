@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Sequence
 
 _FUNCTION_WORDS = (
-    "a about above after again all also am an and any are as at be because been before being below between both "
-    "but by can could did do does doing down during each few for from further had has have having he her here hers "
-    "him his how i if in into is it its itself just me more most my no nor not of off on once only or other our out "
-    "over own same she should so some such than that the their them then there these they this those through to "
+    "a about above after again all also am an and any are as at be because been before being below between both but "
+    "by can could did do does doing down during each few for from further had has have having he her here hers him "
+    "his how i if in into is it its itself just many me more most much my no nor not of off on once only or other our "
+    "out over own same she should so some such than that the their them then there these they this those through to "
     "too under until up very was we were what when where which while who whom why will with would you your"
 )
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())

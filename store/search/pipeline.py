@@ -34,12 +34,13 @@ from memoryd.store.search.hypothesis import (
 )
 from memoryd.store.search.keyword_leg import KeywordLeg, ask_all
 from memoryd.store.search.legs import trigram_leg, weigh_words, words_leg
+from memoryd.store.search.missing import missing_words, unknown_words
 from memoryd.store.search.names import has_unknown_name
 from memoryd.store.search.nearness import Held, Nearness, Sought, passages_of, seek_passages, vector_leg
 from memoryd.store.search.noise import PASSAGE, Noise, read_noise, script_of
 from memoryd.store.search.occasion import Occasion, find_occasion
 from memoryd.store.search.query import build_query
-from memoryd.store.search.rarity import Written, missing_words, unknown_words
+from memoryd.store.search.rarity import Written
 from memoryd.store.search.request import SearchQuery, SearchSettings, Semantics
 from memoryd.store.search.rerank import rerank, wants_rerank
 from memoryd.store.search.visibility import Visible, find_visible

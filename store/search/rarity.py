@@ -7,15 +7,11 @@ query takes about as long in a large memory as in a small one.
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memoryd.store.folding import is_unspaced
 from memoryd.store.search.noise import script_of
 from memoryd.store.search.postings import Index
-from memoryd.store.search.query import KeywordQuery, build_query
-from memoryd.store.search.visibility import Visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,6 @@ ANYHOW = Written("", 1.0)
 _LEAST = 1e-6  # FTS5's own floor, for phrases in half of all chunks or more
 _K1 = 1.2  # FTS5's own
 _GRAMMAR_LOSS = 0.7
-_COMMON = 1000  # chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +59,6 @@ class Phrase:
 def count_phrases(index: Index, texts: Sequence[str], most: int, written: Written = ANYHOW) -> list[Phrase]:
     """How many chunks have each phrase. Those that more than ``most`` have are counted no further."""
     return [make_phrase(text, index.count(text, most + 1), index.chunks, written) for text in texts]
-
-
-def unknown_words(sql: sqlite3.Connection, query: KeywordQuery) -> list[str]:
-    """The query's words that no chunk has. Of scripts without spaces none: what is asked for there are pairs."""
-    index = Index(sql, "chunk_words")
-    asked = zip(query.words, query.word_phrases, strict=True)
-    return [word for word, text in asked if not is_unspaced(word) and not index.count(text, 1)]
-
-
-def missing_words(sql: sqlite3.Connection, query: KeywordQuery, visible: Visible) -> list[str]:
-    """The query's words that nothing has that it may see, not even as a part of another word."""
-    words, parts = Index(sql, "chunk_words"), Index(sql, "chunks_fts")
-    asked = zip(query.words, query.word_phrases, strict=True)
-    telling = ((word, text) for word, text in asked if len(word) > 1 and not is_unspaced(word))
-    lacking = [word for word, text in telling if not _stands(words, text, visible)]
-    return [word for word in lacking if not any(_stands(parts, part, visible) for part in build_query(word).phrases)]
-
-
-def _stands(index: Index, phrase: str, visible: Visible) -> bool:
-    """Whether a chunk that may be seen has the phrase: what others have to say is not told by what is known."""
-    if visible == Visible():
-        return index.count(phrase, 1) > 0
-    if index.count(phrase, _COMMON) >= _COMMON:  # so common that it tells nothing either way
-        return True
-    return bool(visible.those_of(index.sql, index.chunks_with(phrase, _COMMON)).any())
 
 
 def make_phrase(text: str, having: int, chunks: int, written: Written = ANYHOW) -> Phrase:

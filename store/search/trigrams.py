@@ -83,6 +83,14 @@ def read_presence(index: Index, phrase: str) -> Postings:
 
 
 def read_terms(sql: sqlite3.Connection, chunks: Sequence[int], terms: Sequence[Term]) -> Reading:
+    texts = read_texts(sql, chunks)
+    times = np.array([[text.count(term.text) for term in terms] for text in texts.values()], np.float64)
+    times = times.reshape(len(texts), len(terms))
+    return Reading(list(texts), times, np.array([_count_trigrams(text) for text in texts.values()], np.float64))
+
+
+def read_texts(sql: sqlite3.Connection, chunks: Sequence[int]) -> dict[int, str]:
+    """Folded, the heading as the first line."""
     rows = sql.execute(
         """
         SELECT c.id, p.ordinal, p.text,
@@ -96,10 +104,7 @@ def read_terms(sql: sqlite3.Connection, chunks: Sequence[int], terms: Sequence[T
     passages: dict[int, list[str]] = {chunk: [] for chunk in chunks}
     for chunk, _, text, heading in sorted(rows):
         passages[chunk].append(text if passages[chunk] else f"{heading}\n{text}")
-    texts = [fold("".join(found)) for found in passages.values()]
-    times = np.array([[text.count(term.text) for term in terms] for text in texts], np.float64)
-    times = times.reshape(len(texts), len(terms))
-    return Reading(list(passages), times, np.array([_count_trigrams(text) for text in texts], np.float64))
+    return {chunk: fold("".join(found)) for chunk, found in passages.items()}
 
 
 def _count_trigrams(text: str) -> int:

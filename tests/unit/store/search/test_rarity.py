@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from memoryd.store.model import document_id
 from memoryd.store.search.postings import Index
 from memoryd.store.search.query import build_query
 from memoryd.store.search.rarity import (
@@ -10,7 +9,6 @@ from memoryd.store.search.rarity import (
     Written,
     count_phrases,
     make_phrase,
-    missing_words,
     perfect_score,
     telling_phrases,
 )
@@ -22,11 +20,6 @@ from tests.support.ledger import Ledger
 def count(ledger: Ledger, *texts: str, most: int = 1000) -> dict[str, int]:
     with ledger.database.read() as sql:
         return {phrase.text: phrase.having for phrase in count_phrases(Index(sql, "chunk_words"), texts, most)}
-
-
-def missing(ledger: Ledger, query: str, visible: Visible | None = None) -> list[str]:
-    with ledger.database.read() as sql:
-        return missing_words(sql, build_query(query), visible or Visible())
 
 
 def test_chunks_that_have_a_phrase_are_counted(ledger: Ledger) -> None:
@@ -120,8 +113,6 @@ def test_correction_makes_up_for_what_fts5_leaves_out() -> None:
 
 def test_perfect_score_is_never_reached_and_neared_by_what_says_nothing_else(ledger: Ledger) -> None:
     from memoryd.store.search.legs import words_leg
-    from memoryd.store.search.query import build_query
-    from memoryd.store.search.visibility import Visible
 
     ledger.put(make_document("a.md", "boat " * 200 + "\n", "a boat and much else\n", "nothing of the kind\n"))
     with ledger.database.read() as sql:
@@ -132,42 +123,6 @@ def test_perfect_score_is_never_reached_and_neared_by_what_says_nothing_else(led
 
 def test_perfect_score_counts_what_the_memory_lacks() -> None:
     assert perfect_score(phrases(10, 0)) > 2 * perfect_score(phrases(10))
-
-
-def test_words_that_stand_nowhere_are_missing(ledger: Ledger) -> None:
-    ledger.put(make_document("a.md", "The queue is RabbitMQ.\n"))
-    assert missing(ledger, "kafka or rabbitmq queues") == ["kafka", "or"]
-    assert missing(ledger, "rabbitmq") == []
-
-
-def test_a_word_that_stands_as_a_part_of_another_is_not_missing(ledger: Ledger) -> None:
-    ledger.put(make_document("a.md", "Kubernetes upgrade\n"))
-    assert missing(ledger, "kube nomad") == ["nomad"]
-
-
-def test_what_is_asked_for_in_pairs_and_a_lone_letter_are_not_told_of(ledger: Ledger) -> None:
-    ledger.put(make_document("a.md", "Biscuit eats\n"))
-    assert missing(ledger, "签证什么时候 Biscuit's") == []
-
-
-def test_words_of_notes_that_a_query_may_not_see_are_missing_to_it(ledger: Ledger) -> None:
-    mine, theirs = make_document("a.md", "our boat\n"), make_document("b.md", "the surprise party\n")
-    ledger.put(mine, theirs)
-    own = Visible(frozenset({document_id("home", "a.md")}))
-    assert missing(ledger, "boat surprise") == []
-    assert missing(ledger, "boat surprise", own) == ["surprise"]
-
-
-def test_words_of_chunks_that_are_left_out_are_missing(ledger: Ledger) -> None:
-    ledger.put(make_document("a.md", "our boat\n", "the surprise party\n"))
-    with ledger.database.read() as sql:
-        (chunk,) = sql.execute("SELECT id FROM chunks WHERE ordinal = 1").fetchone()
-    assert missing(ledger, "boat surprise", Visible(None, frozenset({chunk}))) == ["surprise"]
-
-
-def test_word_that_stands_nearly_everywhere_is_known_to_all(ledger: Ledger) -> None:
-    ledger.put(make_document("a.md", *(f"boat {number}\n" for number in range(1000))), make_document("b.md", "ship\n"))
-    assert missing(ledger, "boat", Visible(frozenset({document_id("home", "b.md")}))) == []
 
 
 def test_what_was_counted_is_counted_on_only_where_there_may_be_more(ledger: Ledger) -> None:
