@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ from tests.support.small_llm import provide_small_llm
 # Machines are noisy: how long an example takes says nothing about the code.
 settings.register_profile("memoryd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("memoryd")
+
+# A shell starts what it puts in the background deaf to Ctrl-C, and all of its children with it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -91,12 +91,14 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
         for script, drawn in sorted(by_script.items(), key=lambda each: (-len(each[1]), each[0]))
         if chunks >= _FEWEST_CHUNKS and (made := make_nonsense([passage.text for passage in drawn], script))
     }
-    usual = record["usual"] if record else _unrelated_cosine(semantics, UNRELATED[LATIN][0])
     known = record.get("chances", {})
     chances = {
         script: known[script] if script in known else _chance(semantics, UNRELATED[script])
         for script in sorted(by_script.keys() & UNRELATED.keys() - {LATIN})
     }
+    usual = record.get("usual", 0.0)
+    if not usual and (nonsense or chances):
+        usual = _unrelated_cosine(semantics, UNRELATED[LATIN][0])
     measured = {
         script: replace(
             _measure(database, semantics, by_script[script], made, Written(script, parts[script]), usual), chunks=chunks
