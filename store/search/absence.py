@@ -73,7 +73,7 @@ def explain_absence(
         below = (
             f"has a relevance of {relevance:.3f}, less than {least:.3g} (search.abstain)"
             if lost[0].stage == "abstain"
-            else f"scores {best:.2f}, less than min_score {min_score:.2f}"
+            else f"scores {best:.3f}, less than min_score {min_score:g}"
         )
         return Absence(
             f"{_say_missing(missing)}{count} {below}: nothing here seems to answer this",

@@ -20,7 +20,7 @@ def test_what_scores_too_little_is_told() -> None:
     absence = explain_absence([], [lost(0.12), lost(0.07)], 0.2, 0.1, filtered=False, limit=6)
     assert absence
     assert absence.best_score == 0.12
-    assert "the best of 2 candidates scores 0.12, less than min_score 0.20" in absence.reason
+    assert "the best of 2 candidates scores 0.120, less than min_score 0.2" in absence.reason
     assert absence.hint
     assert "min_score of 0" in absence.hint
 
