@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from memoryd.store.folding import UNSPACED, fold, is_unspaced, split_words
+from memoryd.store.search.common import FUNCTION_WORDS
 
 _MIN_TERM = 3
 _MAX_TERMS = 64  # a pasted page is a query too, but its first words are enough to find it
@@ -24,6 +25,16 @@ _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]+")
 _IDEOGRAPH = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LONE_IDEOGRAPH = re.compile(rf"(?<![{_IDEOGRAPH}])[{_IDEOGRAPH}](?![{_IDEOGRAPH}])")
 _LAST_SIGNS = re.compile(r"[+#]*")
+# What English draws together: "Melanie's" asks for Melanie, and "doesn" is no word.
+_DRAWN_TOGETHER = (
+    (re.compile(r"\bwon['’]t\b", re.IGNORECASE), ""),
+    (re.compile(r"\bcan['’]t\b", re.IGNORECASE), "can"),
+    (
+        re.compile(r"\b(do|does|did|is|are|was|were|have|has|had|could|would|should|must|need)n['’]t\b", re.IGNORECASE),
+        r"\1",
+    ),
+    (re.compile(r"(\w)['’](?:s|ve|re|ll|d|m)\b", re.IGNORECASE), r"\1"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +75,23 @@ def any_of(terms: Iterable[str]) -> str:
 def build_query(text: str) -> KeywordQuery:
     terms: dict[str, None] = {}  # a set that keeps its order
     short: dict[str, None] = {}
+    text = _draw_apart(text)
     for word in _WORDS.findall(fold(text)):
         pieces = _ngrams(word) if _UNSPACED_RUN.fullmatch(word) else [_bare(word)[:_MAX_CHARS]]
         for piece in pieces:
             (terms if len(piece) >= _MIN_TERM else short)[piece] = None
     words = dict.fromkeys(word[:_MAX_CHARS] for word in (*split_words(text), *_LONE_IDEOGRAPH.findall(fold(text))))
     return KeywordQuery(tuple(terms)[:_MAX_TERMS], tuple(short)[:_MAX_TERMS], tuple(words)[:_MAX_TERMS])
+
+
+def _draw_apart(text: str) -> str:
+    """As it is, if it has nothing but such words."""
+    if "'" not in text and "’" not in text:
+        return text
+    apart = text
+    for together, word in _DRAWN_TOGETHER:
+        apart = together.sub(word, apart)
+    return text if FUNCTION_WORDS.issuperset(split_words(apart)) else apart
 
 
 def _ngrams(run: str) -> list[str]:
