@@ -13,7 +13,7 @@ from typing import Final
 from memoryd.jobs.ingest.answer import Parsed
 from memoryd.jobs.ingest.pieces import Piece
 from memoryd.store.folding import fold
-from memoryd.store.search.common import FUNCTION_WORDS
+from memoryd.store.search.function_words import FUNCTION_WORDS
 
 _LEAST_SHARE: Final = 0.5  # of a statement's words that the text has
 _STEM: Final = 4  # letters by which two forms of a word are one

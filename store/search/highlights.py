@@ -17,7 +17,7 @@ from typing import NamedTuple
 import regex
 
 from memoryd.store.folding import UNSPACED, fold
-from memoryd.store.search.common import FUNCTION_WORDS
+from memoryd.store.search.function_words import FUNCTION_WORDS
 from memoryd.store.search.stems import stem
 
 _HANGUL = "\uac00-\ud7af"

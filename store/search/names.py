@@ -7,8 +7,8 @@ from collections.abc import Collection
 from itertools import pairwise
 
 from memoryd.store.folding import fold
-from memoryd.store.search.common import FUNCTION_WORDS
 from memoryd.store.search.day_words import MONTHS, WEEKDAYS
+from memoryd.store.search.function_words import FUNCTION_WORDS
 
 _WORD = re.compile(r"\w+")
 _ENDS = frozenset(".?!:;…\n")  # a sentence, or what comes before another

@@ -19,10 +19,11 @@ from memoryd.store.protocols import Reranker
 from memoryd.store.search.absence import as_typed, explain_absence, explain_doubt, is_absent, least_relevance
 from memoryd.store.search.answer import Answer, Degraded, Embedding, Hit, HydeReport, Lost, Ranking, RerankReport
 from memoryd.store.search.chunk_rows import read_chunks
-from memoryd.store.search.common import FUNCTION_WORDS, chance_words
+from memoryd.store.search.common import chance_words
 from memoryd.store.search.concentration import Weighed, concentrate, read_best_passages, weigh_passages
 from memoryd.store.search.decay import apply_decay
 from memoryd.store.search.freshness import put_newer_first
+from memoryd.store.search.function_words import function_words
 from memoryd.store.search.fusion import calibrate, fuse, weigh_legs
 from memoryd.store.search.hits import select_hits
 from memoryd.store.search.hypothesis import (
@@ -213,7 +214,7 @@ def _bring_keywords(
     for name, found in legs.items():
         worth.update({chunk: settings.weights[name] * place.share for chunk, place in found.ranking.items()})
     read = weigh_passages(read_chunks(sql, nlargest(_READ_BESIDE, worth, worth.__getitem__)), words)
-    missing = as_typed(missing_words(sql, keywords.without(FUNCTION_WORDS), visible), query.text)
+    missing = as_typed(missing_words(sql, keywords.without(function_words(keywords.words)), visible), query.text)
     return _Brought(script, noise, legs, words, held, occasion, tuple(missing), read, pending())
 
 

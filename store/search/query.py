@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from memoryd.store.folding import UNSPACED, fold, is_unspaced, split_words
-from memoryd.store.search.common import FUNCTION_WORDS
+from memoryd.store.search.function_words import FUNCTION_WORDS
 
 _MIN_TERM = 3
 _MAX_TERMS = 64  # a pasted page is a query too, but its first words are enough to find it

@@ -12,7 +12,8 @@ from datetime import date
 
 from memoryd.store.folding import split_words
 from memoryd.store.model import document_id
-from memoryd.store.search.common import FUNCTION_WORDS, chance_words
+from memoryd.store.search.common import chance_words
+from memoryd.store.search.function_words import FUNCTION_WORDS
 from memoryd.store.search.query import build_query
 
 _WORDS_LOOKED_UP = 60

@@ -67,3 +67,9 @@ def test_where_very_many_chunks_have_the_trigrams_one_is_taken_to_have_the_word(
     assert missing(ledger, "blood") == ["blood"]
     ledger.put(make_document("b.md", "blocks on this floor are good\n"))
     assert missing(ledger, "blood") == []
+
+
+def test_a_word_that_stands_in_another_case_is_not_missing(ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "Бабушка варит борщ\n"))
+    assert missing(ledger, "рецепт борща бабушки") == ["рецепт"]
+    assert missing(ledger, "grandmother") == ["grandmother"]
