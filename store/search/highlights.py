@@ -1,9 +1,9 @@
 """Where a query's words stand in a text: what is marked in a snippet, and which passage shows most of them.
 
-A word is found in any case, width and accent, and an English one with other endings; a word that stands nowhere by
-itself is found inside others, as the trigram index finds it. What is joined ("no-cache", "2026.4.10", "C++") is
-found as it was typed. Of scripts without spaces every pair of neighbours is found, and pairs that overlap are one
-run. English function words count only in a query that has nothing else.
+A word is found in any case, width and accent, and with other endings if it is English or of another alphabet; a word
+that stands nowhere by itself is found inside others, as the trigram index finds it. What is joined ("no-cache",
+"2026.4.10", "C++") is found as it was typed. Of scripts without spaces every pair of neighbours is found, and pairs
+that overlap are one run. English function words count only in a query that has nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import regex
 
 from memoryd.store.folding import UNSPACED, fold
 from memoryd.store.search.function_words import FUNCTION_WORDS
-from memoryd.store.search.stems import stem
+from memoryd.store.search.stems import is_of_another_alphabet, stem
 
 _HANGUL = "\uac00-\ud7af"
 _KANA_AND_SOUTH_EAST = "\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # a pair of these is not yet a word
@@ -160,13 +160,13 @@ def _standing(folded: str, key: str) -> Iterator[tuple[int, str]]:
 
 def _find_word(folded: str, key: str, start: int = 0) -> tuple[int, str] | None:
     """The first word of a stem, and where it begins."""
-    beginning = begins(key)
+    beginning, inflects = begins(key), is_of_another_alphabet(key)
     word = _ASCII_WORD if folded.isascii() else _WORD
     # Looking for the beginning is much quicker than taking the text apart.
     at = folded.find(beginning, start)
     while at >= 0:
         match = word.match(folded, at)
-        if match and not (at > 0 and word.match(folded, at - 1)) and stem(match[0]) == key:
+        if match and not (at > 0 and word.match(folded, at - 1)) and (inflects or stem(match[0]) == key):
             return at, match[0]
         at = folded.find(beginning, at + 1)
     return None

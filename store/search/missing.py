@@ -5,15 +5,12 @@ from __future__ import annotations
 import sqlite3
 
 from memoryd.store.folding import is_unspaced
-from memoryd.store.search.noise import LATIN, script_of
 from memoryd.store.search.postings import Index
 from memoryd.store.search.query import KeywordQuery, build_query
 from memoryd.store.search.trigrams import read_texts
 from memoryd.store.search.visibility import Visible
 
 _COMMON = 1000  # chunks: a phrase of so many tells nothing either way
-_SHORTEST = 4  # letters of a beginning that tells a word, and
-_ENDING = 2  # so many that inflect it, in scripts whose words the index has not by their stems
 _READ = 50  # chunks that have a word's trigrams; where there are more, one is taken to have the word
 
 
@@ -30,11 +27,7 @@ def missing_words(sql: sqlite3.Connection, query: KeywordQuery, visible: Visible
     asked = zip(query.words, query.word_phrases, strict=True)
     telling = ((word, text) for word, text in asked if len(word) > 1 and not is_unspaced(word))
     lacking = [word for word, text in telling if not _stands(words, text, visible)]
-    return [word for word in lacking if not _stands_in_part(parts, build_query(_beginning(word)), visible)]
-
-
-def _beginning(word: str) -> str:
-    return word if script_of(word) == LATIN else word[: max(_SHORTEST, len(word) - _ENDING)]
+    return [word for word in lacking if not _stands_in_part(parts, build_query(word), visible)]
 
 
 def _stands(index: Index, phrase: str, visible: Visible) -> bool:

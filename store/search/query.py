@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from memoryd.store.folding import UNSPACED, fold, is_unspaced, split_words
 from memoryd.store.search.function_words import FUNCTION_WORDS
+from memoryd.store.search.stems import beginning, is_of_another_alphabet
 
 _MIN_TERM = 3
 _MAX_TERMS = 64  # a pasted page is a query too, but its first words are enough to find it
@@ -57,10 +58,17 @@ class KeywordQuery:
 
     @property
     def word_phrases(self) -> tuple[str, ...]:
-        """The words as the word index is asked: a lone character of an unspaced script also as the first of a pair."""
-        return tuple(
-            f"{_quoted(word)} *" if is_unspaced(word) and len(word) == 1 else _quoted(word) for word in self.words
-        )
+        """The words as the word index is asked: a lone character of an unspaced script also as the first of a pair, and
+        a word that may be inflected by how it begins."""
+        return tuple(map(_word_phrase, self.words))
+
+
+def _word_phrase(word: str) -> str:
+    if is_unspaced(word):
+        return f"{_quoted(word)} *" if len(word) == 1 else _quoted(word)
+    if is_of_another_alphabet(word) and (begun := beginning(word)) != word:
+        return f"{_quoted(begun)} *"
+    return _quoted(word)
 
 
 def _quoted(term: str) -> str:

@@ -1,26 +1,43 @@
-"""What English words have in common that differ in their endings: "indexed", "indexing" and "index" are one.
+"""What words have in common that differ in their endings: "indexed", "indexing" and "index" are one.
 
-Only what is shown hangs on this, not what is found: the word index has a stemmer of its own. So it may be simple,
-and where it is in doubt it takes two words for different.
+For English only what is shown hangs on this, not what is found: the word index has a stemmer of its own. So it may be
+simple, and where it is in doubt it takes two words for different. Words of other alphabets than the Latin one, most of
+which inflect more, the index has as they are: they are found by how they begin.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from memoryd.store.folding import is_unspaced
+from memoryd.store.search.noise import LATIN, script_of
+
 _INFLECTIONS = ("ings", "ing", "ed", "es", "s", "e")
 _DERIVATIONS = ("ations", "ation", "ments", "ment", "ions", "ion", "ers", "er", "ly")
 _SHORTEST, _SHORTEST_DERIVED = 3, 5  # letters that an ending must leave
 _VOWELS = frozenset("aeiouy")
+_SHORTEST_BEGINNING, _ENDING = 4, 2  # letters of other alphabets
 
 
 @lru_cache(maxsize=4096)
 def stem(word: str) -> str:
-    """A folded word without its endings; as it is if it is not English."""
+    """A folded word without its endings; as it is if it is not English, nor of another alphabet."""
+    if is_of_another_alphabet(word):
+        return beginning(word)
     if not (word.isascii() and word.isalpha()):
         return word
     shorter = _without_ending(word)
     return word if shorter == word else stem(shorter)  # embeddings -> embedding -> embed
+
+
+def is_of_another_alphabet(word: str) -> bool:
+    """Written in letters and with spaces, and not Latin."""
+    return not word.isascii() and word.isalpha() and not is_unspaced(word) and script_of(word) != LATIN
+
+
+def beginning(word: str) -> str:
+    """Of a word of another alphabet, what its other cases and numbers begin with."""
+    return word[: max(_SHORTEST_BEGINNING, len(word) - _ENDING)]
 
 
 def _without_ending(word: str) -> str:

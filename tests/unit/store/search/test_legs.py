@@ -40,6 +40,26 @@ def towards(*weights: float) -> Vectors:
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("рецепт борща", ["Бабушка варит борщ\n"]),
+        ("салат со свёклой", ["Свёкла и чеснок\n"]),
+        ("την θάλασσα", ["στη θάλασσας\n"]),
+        ("борщевик", []),
+    ],
+)
+def test_word_of_another_alphabet_is_found_with_other_endings(query: str, found: list[str], ledger: Ledger) -> None:
+    ledger.put(make_document("a.md", "Бабушка варит борщ\n", "Свёкла и чеснок\n", "στη θάλασσας\n"))
+    with ledger.database.read() as sql:
+        ranking = words_leg(sql, build_query(query), 10, Visible()).ranking
+    texts = {identity: text for text, identity in ledger.chunk_ids().items()}
+    assert [texts[chunk] for chunk in ranking] == found
+
+
 # -- names of files ---------------------------------------------------------------------------------------------------
 
 

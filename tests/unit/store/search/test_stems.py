@@ -35,9 +35,18 @@ def test_words_that_only_begin_alike_are_two(words: str) -> None:
     assert len({stem(word) for word in words.split()}) == 2
 
 
-@pytest.mark.parametrize("word", ["string", "bring", "analysis", "bus", "is", "s", "", "naïves", "документы", "v2s"])
+@pytest.mark.parametrize(
+    "word", ["string", "bring", "analysis", "bus", "is", "s", "", "naïves", "борщ", "안녕하세요", "v2s"]
+)
 def test_short_and_foreign_words_stay_as_they_are(word: str) -> None:
     assert stem(word) == word
+
+
+@pytest.mark.parametrize(
+    ("word", "begins"), [("документами", "документа"), ("свёклой", "свёкл"), ("борща", "борщ"), ("θάλασσας", "θάλασσ")]
+)
+def test_word_of_another_alphabet_is_what_it_begins_with(word: str, begins: str) -> None:
+    assert stem(word) == begins
 
 
 @given(st.text("aeiostrndlgy", max_size=14))
