@@ -22,7 +22,7 @@ Posting = tuple[str | None, str, int | None]  # column, term, place; a trigram h
 _VIEWS = {"chunks_fts": "folded_chunks", "chunk_words": "worded_chunks"}
 _OPTIONS = {
     "chunks_fts": "tokenize = 'trigram', detail = none",
-    "chunk_words": "tokenize = 'porter unicode61 remove_diacritics 2'",
+    "chunk_words": """tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'" """,
 }
 TABLES = tuple(_VIEWS)
 _COOKIE = 4  # bytes that FTS5's record of an index begins with

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import regex
+
 from memoryd.store.folding import is_unspaced
 from memoryd.store.search.noise import LATIN, script_of
 
@@ -16,6 +18,7 @@ _INFLECTIONS = ("ings", "ing", "ed", "es", "s", "e")
 _DERIVATIONS = ("ations", "ation", "ments", "ment", "ions", "ion", "ers", "er", "ly")
 _SHORTEST, _SHORTEST_DERIVED = 3, 5  # letters that an ending must leave
 _VOWELS = frozenset("aeiouy")
+_LETTERS = regex.compile(r"[\p{L}\p{M}]+")
 _SHORTEST_BEGINNING, _ENDING = 4, 2  # letters of other alphabets
 
 
@@ -32,7 +35,12 @@ def stem(word: str) -> str:
 
 def is_of_another_alphabet(word: str) -> bool:
     """Written in letters and with spaces, and not Latin."""
-    return not word.isascii() and word.isalpha() and not is_unspaced(word) and script_of(word) != LATIN
+    return (
+        not word.isascii()
+        and _LETTERS.fullmatch(word) is not None
+        and not is_unspaced(word)
+        and script_of(word) != LATIN
+    )
 
 
 def beginning(word: str) -> str:

@@ -14,7 +14,7 @@ CREATE INDEX vectors_by_document ON vectors (document_id);
 
 CREATE VIRTUAL TABLE chunk_words USING fts5 (
     heading, text, content = 'worded_chunks', content_rowid = 'id',
-    tokenize = 'porter unicode61 remove_diacritics 2'
+    tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 
 CREATE TABLE 'chunk_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryd.store.folding import FOLD_VERSION, fold
+from memoryd.store.folding import FOLD_VERSION, fold, split_words, words
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,23 @@ def test_no_nul_is_left_for_sqlite_to_stop_at(text: str) -> None:
 
 def test_version_names_the_unicode_tables_that_folding_depends_on() -> None:
     assert unicodedata.unidata_version in FOLD_VERSION
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Snake_case, x1!", ["snake_case", "x1"]),
+        ("हिन्दी में खोज", ["हिन्दी", "में", "खोज"]),  # vowels are marks
+        ("தமிழ் மொழி", ["தமிழ்", "மொழி"]),
+        ("বাংলা ভাষা", ["বাংলা", "ভাষা"]),
+        ("שָׁלוֹם", ["שלום"]),  # with its points as without
+        ("مُحَمَّد مـحـمـد", ["محمد", "محمد"]),
+        ("می‌خواهم", ["میخواهم"]),  # drawn apart by a character that nobody sees
+        ("step 1️⃣ ❤️ done", ["step", "1", "done"]),
+        ("ภาษา", ["ภา", "าษ", "ษา"]),
+        ("한국어 abc", ["한국", "국어", "abc"]),
+    ],
+)
+def test_words_are_whole_in_every_script(text: str, found: list[str]) -> None:
+    assert split_words(text) == found
+    assert set(found) <= set(words(text).split())

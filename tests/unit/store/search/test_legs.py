@@ -50,10 +50,13 @@ def towards(*weights: float) -> Vectors:
         ("салат со свёклой", ["Свёкла и чеснок\n"]),
         ("την θάλασσα", ["στη θάλασσας\n"]),
         ("борщевик", []),
+        ("रसोई की चाबियां", ["चाबी रसोई में है\n"]),
+        ("מפתחות", ["הַמַּפְתֵּחַ מפתח בַּמִּטְבָּח\n"]),
     ],
 )
 def test_word_of_another_alphabet_is_found_with_other_endings(query: str, found: list[str], ledger: Ledger) -> None:
     ledger.put(make_document("a.md", "Бабушка варит борщ\n", "Свёкла и чеснок\n", "στη θάλασσας\n"))
+    ledger.put(make_document("b.md", "चाबी रसोई में है\n", "הַמַּפְתֵּחַ מפתח בַּמִּטְבָּח\n"))
     with ledger.database.read() as sql:
         ranking = words_leg(sql, build_query(query), 10, Visible()).ranking
     texts = {identity: text for text, identity in ledger.chunk_ids().items()}
