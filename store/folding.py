@@ -8,7 +8,7 @@ import unicodedata
 import regex
 
 # The index is rebuilt when this changes: FTS5 must be given the very text it indexed to forget a row.
-FOLD_VERSION = f"4/{unicodedata.unidata_version}"
+FOLD_VERSION = f"5/{unicodedata.unidata_version}"
 
 # Ideographs, kana, and the scripts of South-East Asia: written without spaces between words.
 UNSPACED = (
@@ -27,6 +27,15 @@ _LEFT_OUT = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u200c\u200d\ufe00-\ufe0f]"
 )
+# Greek and Cyrillic letters without their accents, which move in Greek and are left out in Russian (ё). Of Latin ones
+# FTS5 takes them off.
+_BARE = {
+    code: letter
+    for first, last in ((0x370, 0x52F), (0x1F00, 0x1FFF))
+    for code in range(first, last + 1)
+    if (letter := unicodedata.normalize("NFD", chr(code))[0]) != chr(code)
+}
+_ACCENTED = re.compile(f"[{''.join(map(chr, _BARE))}]")
 _RUN = re.compile(rf"[{UNSPACED}]")
 _PAIRED = re.compile(rf"[{UNSPACED}{_HANGUL}]")
 
@@ -38,6 +47,11 @@ def fold(text: str) -> str:
     else:  # removing case can take a letter and its accents apart, so the forms are made one again
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return folded.replace("\0", " ")
+
+
+def bare(folded: str) -> str:
+    """Without the accents of Greek and Cyrillic letters."""
+    return folded.translate(_BARE) if not folded.isascii() and _ACCENTED.search(folded) else folded
 
 
 def is_unspaced(word: str) -> bool:
@@ -88,8 +102,13 @@ def words(text: str) -> str:
     return " ".join(found)
 
 
+def typed_words(text: str) -> dict[str, str]:
+    """The words of a text, and how each is written in it."""
+    return {word: written for written in _WORDS.findall(text) for word in split_words(written)}
+
+
 def _find_words(text: str) -> list[str]:
-    folded = fold(text)
+    folded = bare(fold(text))
     if not _MAY_BE_MARKS.search(folded):  # most have none, and are split in a quarter of the time
         return _SIMPLE_WORDS.findall(folded)
     return _WORDS.findall(_LEFT_OUT.sub("", folded))

@@ -4,10 +4,9 @@ one that does not say so like a good one."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
-from memoryd.store.folding import fold
+from memoryd.store.folding import typed_words
 from memoryd.store.search.answer import Absence, Candidate, Doubt, Hit, Lost, Weight
 from memoryd.store.search.noise import Noise
 
@@ -106,5 +105,5 @@ def _say_missing(missing: Sequence[str]) -> str:
 
 def as_typed(words: Sequence[str], query: str) -> list[str]:
     """Words of the index as the user spelled them."""
-    typed = {fold(word): word for word in re.findall(r"\w+", query)}
+    typed = typed_words(query)
     return [typed.get(word, word) for word in words]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from memoryd.store.folding import UNSPACED, fold, is_unspaced, split_words
+from memoryd.store.folding import UNSPACED, bare, fold, is_unspaced, split_words
 from memoryd.store.search.function_words import FUNCTION_WORDS
 from memoryd.store.search.stems import beginning, is_of_another_alphabet
 
@@ -47,7 +47,7 @@ class KeywordQuery:
     def without(self, words: Container[str]) -> KeywordQuery:
         """The query less some of its words."""
         return KeywordQuery(
-            *(tuple(t for t in kept if t not in words) for kept in (self.terms, self.short, self.words))
+            *(tuple(t for t in kept if bare(t) not in words) for kept in (self.terms, self.short, self.words))
         )
 
     @property

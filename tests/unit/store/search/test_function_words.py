@@ -19,6 +19,13 @@ from memoryd.store.search.function_words import function_words
         ("waar is de sleutel van de schuur", "sleutel schuur"),
         ("gdzie jest klucz do garażu", "klucz garażu"),
         ("когда сажать чеснок", "сажать чеснок"),
+        ("πού είναι το κλειδί", "κλειδι"),
+        ("أين مفتاح السيارة", "مفتاح السيارة"),
+        ("איפה המפתח של המחסן", "המפתח המחסן"),
+        ("चाबी कहाँ है", "चाबी"),
+        ("চাবি কোথায় আছে", "চাবি"),
+        ("anahtar nerede ve ne zaman", "anahtar"),
+        ("chìa khóa ở đâu", "chìa khóa"),
         # One such word is no language: it may be a name, a port or a museum.
         ("MIT license", "mit license"),
         ("trip to Las Vegas", "trip las vegas"),
