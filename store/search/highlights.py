@@ -3,7 +3,7 @@
 A word is found in any case, width and accent, and with other endings if it is English or of another alphabet; a word
 that stands nowhere by itself is found inside others, as the trigram index finds it. What is joined ("no-cache",
 "2026.4.10", "C++") is found as it was typed. Of scripts without spaces every pair of neighbours is found, and pairs
-that overlap are one run. English function words count only in a query that has nothing else.
+that overlap are one run. Function words count only in a query that has nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import regex
 
 from memoryd.store.folding import UNSPACED, fold
-from memoryd.store.search.function_words import FUNCTION_WORDS
+from memoryd.store.search.function_words import FUNCTION_WORDS, function_words
 from memoryd.store.search.stems import is_of_another_alphabet, stem
 
 _HANGUL = "\uac00-\ud7af"
@@ -64,7 +64,8 @@ class Marker:
             for word in _WORD.findall(folded)
             if word in apart or (len(word) >= _SHORTEST_PART and not word.isnumeric())
         ]
-        content = [word for word in words if word not in FUNCTION_WORDS]
+        functional = function_words(words)
+        content = [word for word in words if word not in functional]
         if not (content or self._joined or self._symbols or self._runs):
             content = words or [word for word in folded.split() if word]
         self._words = _first(content)

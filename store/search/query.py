@@ -27,14 +27,15 @@ _IDEOGRAPH = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LONE_IDEOGRAPH = re.compile(rf"(?<![{_IDEOGRAPH}])[{_IDEOGRAPH}](?![{_IDEOGRAPH}])")
 _LAST_SIGNS = re.compile(r"[+#]*")
 # What English draws together: "Melanie's" asks for Melanie, and "doesn" is no word.
-_DRAWN_TOGETHER = (
-    (re.compile(r"\bwon['’]t\b", re.IGNORECASE), ""),
-    (re.compile(r"\bcan['’]t\b", re.IGNORECASE), "can"),
-    (
-        re.compile(r"\b(do|does|did|is|are|was|were|have|has|had|could|would|should|must|need)n['’]t\b", re.IGNORECASE),
-        r"\1",
-    ),
-    (re.compile(r"(\w)['’](?:s|ve|re|ll|d|m)\b", re.IGNORECASE), r"\1"),
+_END = r"(?=[^\w\s]*(?:\s|$))"  # of what is typed without a space
+_DRAWN_TOGETHER = tuple(
+    (re.compile(rf"{together}{_END}", re.IGNORECASE), word)
+    for together, word in (
+        (r"(?<!\S)won['’]t", ""),
+        (r"\b(can)['’]t", r"\1"),
+        (r"\b(do|does|did|is|are|was|were|have|has|had|could|would|should|must|need)n['’]t", r"\1"),
+        (r"(\w)['’](?:s|ve|re|ll|d|m)", r"\1"),
+    )
 )
 
 

@@ -51,6 +51,7 @@ def test_word_of_the_query_is_marked_wherever_it_stands(word: str, before: str, 
         ("base", "the database [base]"),
         ("speicher", "Arbeits[speicher]"),
         ("документ", "[документы]"),
+        ("где лежит борщ и как", "[Борщ] и где он лежал"),
         ("свёклой", "[свёкла] и [Свёклу]"),
         ("كتاب", "ال[كتاب]"),
         # what is joined

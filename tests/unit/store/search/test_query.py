@@ -147,8 +147,11 @@ def test_syntax_of_fts5_never_leaks(fts: sqlite3.Connection, query: str) -> None
     assert rows_matching(fts, query, f"before {query} after") == (1 if build_query(query).terms else 0)
 
 
-@settings(max_examples=200)
-@given(st.text(max_size=40) | st.text("\"'()*:^-+ {}ANDORNTEab,.", max_size=40))
+CONTRACTIONS = st.lists(st.sampled_from(["'", "’", "d", "s", "n't", "can", "won", "do", "ve", " ", ":", ".", "b"]))
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=40) | st.text("\"'()*:^-+ {}ANDORNTEab,.", max_size=40) | CONTRACTIONS.map("".join))
 def test_any_text_is_a_query_that_finds_itself(fts: sqlite3.Connection, text: str) -> None:
     query = build_query(text)
     assert all(len(term) >= 3 for term in query.terms)
