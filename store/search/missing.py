@@ -42,13 +42,12 @@ def _stands(index: Index, phrase: str, visible: Visible) -> bool:
 def _stands_in_part(index: Index, word: KeywordQuery, visible: Visible) -> bool:
     """A chunk may have all of a word's trigrams without the word ("blo", "loo", "ood" in blocks, floor and good), so
     its text is read."""
+    most = _READ if visible == Visible() else _COMMON
     for term, phrase in zip(word.terms, word.phrases, strict=True):
-        if not index.count(phrase, 1):
-            continue
-        chunks = index.chunks_with(phrase, _COMMON)
-        seen = chunks[visible.those_of(index.sql, chunks)]
-        if min(len(chunks), _COMMON) == _COMMON or len(seen) > _READ:
+        if index.count(phrase, most + 1) > most:
             return True
-        if any(term in text for text in read_texts(index.sql, seen.tolist()).values()):
+        chunks = index.chunks_with(phrase, most)
+        seen = chunks[visible.those_of(index.sql, chunks)].tolist()
+        if len(seen) > _READ or any(term in text for text in read_texts(index.sql, seen).values()):
             return True
     return False
