@@ -70,7 +70,9 @@ def unpack(archive: Path, folder: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         with tarfile.open(archive) as tar:
             members = [member for member in tar if not member.name.startswith("dev/corpus-")]
-            tar.extractall(folder, members, filter="data")
+            if hasattr(tarfile, "data_filter"):  # Python 3.11.4
+                tar.extraction_filter = tarfile.data_filter
+            tar.extractall(folder, members)
         stamp.write_text(wanted)
     return folder / "dev"
 

@@ -36,6 +36,10 @@ def public_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
+        folder.chmod(0o755)
+        for inside, folders, _ in os.walk(folder):  # who is not root cannot look into what nobody may
+            for name in folders:
+                Path(inside, name).chmod(0o755)
         shutil.rmtree(folder)
 
 

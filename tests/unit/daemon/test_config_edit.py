@@ -100,6 +100,7 @@ def test_file_that_may_not_be_written_is_named_with_what_to_set(file_mode: int, 
         with unprivileged(), pytest.raises(ConfigInvalid) as caught:
             set_values(file, {"search.fusion": "rrf"})
         folder.chmod(0o755)
+        file.chmod(0o644)
         assert caught.value.message.startswith(f"{file} cannot be written: ")
         assert caught.value.hint == 'Set search.fusion = "rrf" yourself'
         assert file.read_text() == "# mine\n"

@@ -504,6 +504,8 @@ def test_missing_folder_is_unavailable(tmp_path: Path) -> None:
 def test_read_only_file_is_unavailable() -> None:
     with public_folder() as folder:
         Database(folder / "ledger.db").close()
+        (folder / "ledger.db").chmod(0o444)
+        folder.chmod(0o555)
         with unprivileged(), pytest.raises(StoreUnavailable) as caught:
             Database(folder / "ledger.db")
     assert str(folder) in (caught.value.hint or "")

@@ -86,6 +86,7 @@ def test_incident_cut_off_by_a_crash_is_no_trouble(tmp_path: Path, clock: SetClo
 def test_folder_that_cannot_be_written_is_unavailable_and_the_files_stay(clock: SetClock) -> None:
     with public_folder() as folder:
         file = damaged_file(folder)
+        folder.chmod(0o555)
         with unprivileged(), pytest.raises(StoreUnavailable) as caught:
             Quarantine(folder / "quarantine", clock).take("ledger", [file], "damaged")
         assert file.exists()
