@@ -86,9 +86,8 @@ class Mirror:
         self._cell_rows, self._part = cell_rows, part
         self._rows: dict[int, int] = {}  # passage id -> row
         self._places: dict[int, int] = {}  # document -> its place in a list of all that there ever were
-        self._sizes: Rows | None = (
-            None  # rows of each document, by its place; None: not counted since something was written
-        )
+        # Rows of each document, by its place; None: not counted since something was written.
+        self._sizes: Rows | None = None
         self._filters: deque[tuple[frozenset[int], Places]] = deque(maxlen=_MOST_FILTERS)  # that were asked for last
         self._awaited = capacity
         capacity = max(capacity, _FIRST_ROWS)

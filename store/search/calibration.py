@@ -98,7 +98,7 @@ def calibrate_noise(database: Database, semantics: Semantics, fingerprint: str) 
     }
     usual = record.get("usual", 0.0)
     if not usual and (nonsense or chances):
-        usual = _unrelated_cosine(semantics, UNRELATED[LATIN][0])
+        usual = _unrelated_cosine(semantics)
     measured = {
         script: replace(
             _measure(database, semantics, by_script[script], made, Written(script, parts[script]), usual), chunks=chunks
@@ -169,8 +169,9 @@ def _measure(
     return replace(noise, shares={**noise.shares, PASSAGE: round(min(_MOST, passage), 4)})
 
 
-def _unrelated_cosine(semantics: Semantics, texts: Sequence[str]) -> float:
-    """Of texts that have nothing to do with each other."""
+def _unrelated_cosine(semantics: Semantics) -> float:
+    """Of texts that have nothing to do with each other, in a script that every model reads."""
+    (texts,) = UNRELATED[LATIN]
     vectors = np.stack([semantics.embed_query(text) for text in texts])
     cosines = vectors @ vectors.T
     return min(_MOST_FLOOR, max(0.0, float(cosines[~np.eye(len(texts), dtype=bool)].mean())))

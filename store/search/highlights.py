@@ -18,7 +18,7 @@ import regex
 
 from memoryd.store.folding import UNSPACED, fold
 from memoryd.store.search.function_words import FUNCTION_WORDS, function_words
-from memoryd.store.search.stems import is_of_another_alphabet, stem
+from memoryd.store.search.stems import is_form_of, stem
 
 _HANGUL = "\uac00-\ud7af"
 _KANA_AND_SOUTH_EAST = "\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # a pair of these is not yet a word
@@ -161,13 +161,13 @@ def _standing(folded: str, key: str) -> Iterator[tuple[int, str]]:
 
 def _find_word(folded: str, key: str, start: int = 0) -> tuple[int, str] | None:
     """The first word of a stem, and where it begins."""
-    beginning, inflects = begins(key), is_of_another_alphabet(key)
+    beginning = begins(key)
     word = _ASCII_WORD if folded.isascii() else _WORD
     # Looking for the beginning is much quicker than taking the text apart.
     at = folded.find(beginning, start)
     while at >= 0:
         match = word.match(folded, at)
-        if match and not (at > 0 and word.match(folded, at - 1)) and (inflects or stem(match[0]) == key):
+        if match and not (at > 0 and word.match(folded, at - 1)) and is_form_of(match[0], key):
             return at, match[0]
         at = folded.find(beginning, at + 1)
     return None

@@ -19,7 +19,7 @@ _DERIVATIONS = ("ations", "ation", "ments", "ment", "ions", "ion", "ers", "er", 
 _SHORTEST, _SHORTEST_DERIVED = 3, 5  # letters that an ending must leave
 _VOWELS = frozenset("aeiouy")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]+")
-_SHORTEST_BEGINNING, _ENDING = 4, 2  # letters of other alphabets
+_SHORTEST_BEGINNING, _ENDING, _LONGEST_ENDING = 4, 2, 4  # letters of other alphabets
 
 
 @lru_cache(maxsize=4096)
@@ -31,6 +31,14 @@ def stem(word: str) -> str:
         return word
     shorter = _without_ending(word)
     return word if shorter == word else stem(shorter)  # embeddings -> embedding -> embed
+
+
+def is_form_of(word: str, key: str) -> bool:
+    """Whether a folded word is one of those that have this stem."""
+    if stem(word) == key:
+        return True
+    begins = word.startswith(key) and _SHORTEST_BEGINNING <= len(key) >= len(word) - _LONGEST_ENDING
+    return begins and is_of_another_alphabet(key)
 
 
 def is_of_another_alphabet(word: str) -> bool:

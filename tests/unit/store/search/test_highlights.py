@@ -51,6 +51,7 @@ def test_word_of_the_query_is_marked_wherever_it_stands(word: str, before: str, 
         ("base", "the database [base]"),
         ("speicher", "Arbeits[speicher]"),
         ("документ", "[документы]"),
+        ("кот и борщ", "[кот], который ел [борщ], а не борщевиками"),  # what only begins so is another word
         ("где лежит борщ и как", "[Борщ] и где он лежал"),
         ("свёклой", "[свёкла] и [Свёклу]"),
         ("كتاب", "ال[كتاب]"),
